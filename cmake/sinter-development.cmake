@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# Flags of sinter's own tests, benchmarks and examples. Never part of the library's interface.
+
+add_library(sinter_development INTERFACE)
+target_link_libraries(sinter_development INTERFACE sinter)
+if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+  target_compile_options(sinter_development INTERFACE
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<BOOL:${SINTER_WERROR}>:-Werror>)
+  if(SINTER_NATIVE)
+    target_compile_options(sinter_development INTERFACE -march=native)
+  endif()
+endif()
+
+find_program(SINTER_CCACHE ccache)
+mark_as_advanced(SINTER_CCACHE)
+if(SINTER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SINTER_CCACHE})
+endif()
+
+# `cmake --build ... --target all_verify_interface_header_sets` compiles every header on its own.
+set_target_properties(sinter PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+//
+// storage: a reference-counted block of bytes, aligned to 64 bytes (a cache line and an AVX-512
+// register). Copying the handle shares the block; tensors copy elements instead, and only
+// expressions and fused functions share.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace sinter {
+
+/// Alignment of every block, and the unit its size is rounded up to, in bytes.
+inline constexpr std::size_t storage_alignment = 64;
+
+/// A handle to a block of bytes. The block is freed with its last handle. Handles may be copied and
+/// destroyed from several threads; the bytes themselves are not guarded.
+class storage {
+ public:
+  storage() = default;
+
+  /// A block of at least `bytes` uninitialised bytes, made by one allocation. Whole 64-byte lines
+  /// are allocated, so a vector load that begins inside `bytes` at an aligned address never leaves
+  /// the block. Throws std::bad_alloc.
+  explicit storage(std::size_t bytes) {
+    if (bytes > static_cast<std::size_t>(-1) / 2) throw std::bad_alloc();
+    const std::size_t rounded =
+        (bytes + storage_alignment - 1) / storage_alignment * storage_alignment;
+    void* memory = ::operator new(sizeof(header) + rounded, std::align_val_t{storage_alignment});
+    block_ = ::new (memory) header(bytes);
+  }
+
+  storage(const storage& other) noexcept : block_(other.block_) {
+    // Relaxed: whoever copies a handle already holds one, so the block cannot go away meanwhile.
+    if (block_ != nullptr) block_->handles.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  storage(storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+
+  storage& operator=(storage other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+
+  ~storage() {
+    // The last handle must see what the others wrote before it frees the block.
+    if (block_ != nullptr && block_->handles.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      block_->~header();
+      ::operator delete(static_cast<void*>(block_), std::align_val_t{storage_alignment});
+    }
+  }
+
+  /// The first byte; null for an empty handle. Constness of the handle says nothing about the
+  /// bytes.
+  std::byte* data() const noexcept {
+    return block_ == nullptr ? nullptr : reinterpret_cast<std::byte*>(block_) + sizeof(header);
+  }
+
+  /// The bytes asked for.
+  std::size_t size_bytes() const noexcept { return block_ == nullptr ? 0 : block_->bytes; }
+
+  /// True when another handle shares the block. A `false` is reliable only in the thread that owns
+  /// the handle.
+  bool shared() const noexcept {
+    return block_ != nullptr && block_->handles.load(std::memory_order_acquire) > 1;
+  }
+
+  explicit operator bool() const noexcept { return block_ != nullptr; }
+
+  /// True when both handles are of one block.
+  friend bool operator==(const storage& a, const storage& b) noexcept {
+    return a.block_ == b.block_;
+  }
+
+ private:
+  // The header fills a whole line, which keeps the bytes behind it aligned and its counter off
+  // their cache line.
+  struct alignas(storage_alignment) header {
+    explicit header(std::size_t n) : bytes(n) {}
+    std::atomic<std::size_t> handles{1};
+    std::size_t bytes;
+  };
+
+  header* block_ = nullptr;
+};
+
+}  // namespace sinter
