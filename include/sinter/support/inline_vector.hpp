@@ -22,8 +22,9 @@ namespace sinter {
 /// constant evaluation).
 template <class T, std::size_t N>
 struct inline_vector {
-  // Public only because a structural type may have no private members; use the functions below.
-  std::array<T, N> items{};
+  // Public only because a structural type may have no private members; use the functions below. A plain array, because
+  // std::array's operator[] is four statements of the number that constant evaluation may execute.
+  T items[N]{};
   std::size_t count = 0;
 
   using value_type = T;
@@ -38,7 +39,10 @@ struct inline_vector {
 
   template <std::input_iterator Iterator>
   constexpr inline_vector(Iterator first, Iterator last) {
-    for (; first != last; ++first) push_back(static_cast<T>(*first));
+    for (; first != last; ++first) {
+      require_room(count + 1);
+      items[count++] = static_cast<T>(*first);
+    }
   }
 
   /// `n` copies of `value`. A function rather than a constructor: `{3, 4}` always means two
@@ -72,12 +76,12 @@ struct inline_vector {
   constexpr T& back() { return (*this)[count - 1]; }
   constexpr const T& back() const { return (*this)[count - 1]; }
 
-  constexpr T* data() { return items.data(); }
-  constexpr const T* data() const { return items.data(); }
-  constexpr T* begin() { return items.data(); }
-  constexpr const T* begin() const { return items.data(); }
-  constexpr T* end() { return items.data() + count; }
-  constexpr const T* end() const { return items.data() + count; }
+  constexpr T* data() { return items; }
+  constexpr const T* data() const { return items; }
+  constexpr T* begin() { return items; }
+  constexpr const T* begin() const { return items; }
+  constexpr T* end() { return items + count; }
+  constexpr const T* end() const { return items + count; }
 
   constexpr void push_back(const T& value) {
     require_room(count + 1);
@@ -120,7 +124,10 @@ struct inline_vector {
   }
 
   friend constexpr bool operator==(const inline_vector& a, const inline_vector& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    if (a.count != b.count) return false;
+    for (std::size_t i = 0; i < a.count; ++i)
+      if (!(a.items[i] == b.items[i])) return false;
+    return true;
   }
 
   friend constexpr auto operator<=>(const inline_vector& a, const inline_vector& b)

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Gradient rules of composites in closed form. The rules of their expansions would differentiate the subtraction of
+// the maximum and the mean separately and leave terms behind that cancel; these do not. They read the composite's own
+// output, and where they need an inner value (a deviation, a one-hot mask) they write it as graph/composite.hpp does,
+// so that it is the same e-class.
+#pragma once
+
+#include <sinter/autodiff/adjoint.hpp>
+
+namespace sinter::ir::backward {
+
+// y (d - sum(d y))
+constexpr void softmax(const pullback& p) {
+  const value y = p.result, d = p.adjoint;
+  p.add(0, y * (d - sum(d * y, p.attribute(0))));
+}
+
+// d - softmax(x) sum(d); softmax(x) is exp(y)
+constexpr void log_softmax(const pullback& p) {
+  const value d = p.adjoint;
+  p.add(0, d - unary(op::exp, p.result) * sum(d, p.attribute(0)));
+}
+
+// y = (x - mean) r with r = 1/sqrt(variance + eps): r (d - mean(d) - y mean(d y))
+constexpr void layer_norm(const pullback& p) {
+  const std::int64_t axes = p.attribute(0);
+  const value y = p.result, d = p.adjoint;
+  const value r = unary(op::rsqrt, variance(p.operand(0), axes) + double_of(p.attribute(1)));
+  p.add(0, r * ((d - mean(d, axes)) - y * mean(d * y, axes)));
+}
+
+// y = x r with r = 1/sqrt(mean(x^2) + eps): r (d - y mean(d y))
+constexpr void rms_norm(const pullback& p) {
+  const std::int64_t axes = p.attribute(0);
+  const value x = p.operand(0), y = p.result, d = p.adjoint;
+  const value r = unary(op::rsqrt, mean(x * x, axes) + double_of(p.attribute(1)));
+  p.add(0, r * (d - y * mean(d * y, axes)));
+}
+
+// (softmax(logits) - onehot(label)) d per row
+constexpr void cross_entropy(const pullback& p) {
+  const value logits = p.operand(0), labels = p.operand(1);
+  const int last = logits.rank() - 1;
+  const value probabilities{logits.owner, append(p.owner(), op::softmax, {logits.id}, {std::int64_t{1} << last})};
+  // u8 would count the classes modulo 256.
+  const value wide = labels.type() == dtype::u8 ? ir::cast(labels, dtype::i32) : labels;
+  symbolic_shape column = wide.shape();
+  column.push_back(dim(1));
+  const value is_label =
+      elementwise(op::equal, {iota(p.owner(), wide.type(), logits.shape(), last), ir::reshape(wide, column)});
+  p.add(0, (probabilities - ir::cast(is_label, logits.type())) * ir::reshape(p.adjoint, column));
+}
+
+}  // namespace sinter::ir::backward

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Binding a walk: which axes are outer and inner, which of them act as one, and how large a tile is. Everything here
+// depends on shapes and strides alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <sinter/exec/tile_program.hpp>
+
+namespace sinter::exec {
+
+// How a nest walks its space.
+enum class geometry : std::uint8_t {
+  free,     // a map: any axes may be inner
+  rows,     // reductions over the inner axes
+  columns,  // reductions over the outer axes
+  block,    // the epilogue of a matrix product, over parts of rows
+};
+
+namespace detail {
+
+// Streams hold the strides of all axes in `outer` so far; axes [0, outer_count) stay outer.
+inline void merge_axes(tile_program& p, const shape_vector& extents, std::size_t outer_count) {
+  shape_vector merged;
+  std::size_t merged_outer = 0;
+  for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+    if (extents[axis] == 1) continue;
+    const bool first_of_group = axis < outer_count ? merged.empty() : merged.size() == merged_outer;
+    const bool joins = !first_of_group && std::ranges::all_of(p.streams, [&](const stream& s) {
+      return s.outer[merged.size() - 1] == s.outer[axis] * extents[axis];
+    });
+    if (!joins) merged.push_back(1);
+    merged.back() *= extents[axis];
+    for (stream& s : p.streams) s.outer[merged.size() - 1] = s.outer[axis];
+    if (axis < outer_count) merged_outer = merged.size();
+  }
+  for (stream& s : p.streams) {
+    s.inner = shape_vector(s.outer.begin() + merged_outer, s.outer.begin() + merged.size());
+    s.outer.resize(merged_outer);
+  }
+  p.axes.outer = shape_vector(merged.begin(), merged.begin() + merged_outer);
+  p.axes.inner = shape_vector(merged.begin() + merged_outer, merged.end());
+}
+
+inline bool crosses_with(const shape_vector& extents, const shape_vector& strides, std::int64_t step) {
+  for (std::size_t axis = extents.size(); axis-- > 0;) {
+    if (strides[axis] != step) return false;
+    step *= extents[axis];
+  }
+  return true;
+}
+
+inline void classify(const walk& axes, stream& s) {
+  // With a single column any step will do; 1 lets streams whose rows are neighbours count as dense.
+  s.step = s.inner.empty() ? 1 : s.inner.back();
+  s.linear = crosses_with(axes.inner, s.inner, s.step) ||
+             std::ranges::all_of(s.inner, [](std::int64_t stride) { return stride == 0; });
+  s.dense = s.linear && s.step == 1 && crosses_with(axes.outer, s.outer, axes.columns);
+  s.invariant = std::ranges::all_of(s.outer, [](std::int64_t stride) { return stride == 0; });
+}
+
+// A stream that jumps along the columns and has neighbouring rows: it is moved in square tiles. Returns the outer axis
+// with unit stride, or -1.
+inline int transposing_axis(const tile_program& p) {
+  if (p.axes.columns < 2) return -1;
+  for (const stream& s : p.streams) {
+    if (s.buffer < 0 || s.extent() != value_class::full || !s.linear || s.step == 1) continue;
+    for (std::size_t axis = s.outer.size(); axis-- > 0;)
+      if (s.outer[axis] == 1) return static_cast<int>(axis);
+  }
+  return -1;
+}
+
+}  // namespace detail
+
+/// Divides `extents` (in the order in which they are walked) into outer and inner axes and merges what can be merged.
+/// Every stream of the program comes with one stride per extent, in `outer`.
+inline void bind_walk(tile_program& p, const shape_vector& extents, std::size_t outer_count, geometry kind) {
+  detail::merge_axes(p, extents, kind == geometry::free ? extents.size() : outer_count);
+  if (kind == geometry::free && !p.axes.outer.empty()) {
+    // The order of the outer axes is free. Rows that are neighbours in a transposed operand shall be in one tile.
+    p.axes.inner = {p.axes.outer.back()};
+    p.axes.outer.pop_back();
+    for (stream& s : p.streams) {
+      s.inner = {s.outer.back()};
+      s.outer.pop_back();
+    }
+  }
+  p.axes.rows = 1;
+  p.axes.columns = 1;
+  for (std::int64_t e : p.axes.outer) p.axes.rows *= e;
+  for (std::int64_t e : p.axes.inner) p.axes.columns *= e;
+  for (stream& s : p.streams) detail::classify(p.axes, s);
+  if (kind != geometry::free) return;
+  if (const int axis = detail::transposing_axis(p); axis >= 0) {
+    std::swap(p.axes.outer[axis], p.axes.outer.back());
+    for (stream& s : p.streams) std::swap(s.outer[axis], s.outer.back());
+    for (stream& s : p.streams) detail::classify(p.axes, s);
+  }
+}
+
+/// Chooses the size of a tile. `maps` is the number of element-wise instructions per element, `block_columns` the
+/// columns of a block (geometry::block only).
+inline void choose_tile(tile_program& p, geometry kind, int maps, std::int64_t block_columns) {
+  const std::int64_t rows = std::max<std::int64_t>(1, p.axes.rows);
+  const std::int64_t columns = std::max<std::int64_t>(1, p.axes.columns);
+  // 1024 elements of several values stay in L1 from one micro-op to the next. A single instruction that reads and
+  // writes memory itself has nothing to keep there, and longer runs save calls.
+  const std::int64_t elements = maps <= 1 ? 4096 : 1024;
+  const std::int64_t last = p.axes.outer.empty() ? 1 : std::max<std::int64_t>(1, p.axes.outer.back());
+  const int transposing = detail::transposing_axis(p);
+  p.aligned_rows = transposing >= 0 && static_cast<std::size_t>(transposing) + 1 == p.axes.outer.size() && last > 1;
+  p.split = false;
+  switch (kind) {
+    case geometry::free:
+      // Equal pieces, in whole lines, rather than full ones and a small rest.
+      p.chunk = columns <= elements + elements / 2 ? columns : elements;
+      p.tile_rows = columns >= 256 ? 1 : std::max<std::int64_t>(1, elements / columns);
+      if (p.aligned_rows) {
+        p.chunk = std::min<std::int64_t>(columns, 64);
+        p.tile_rows = std::max<std::int64_t>(32, 2048 / p.chunk);
+      }
+      break;
+    case geometry::rows:
+      p.split = rows < 8 && columns >= 32768;
+      p.chunk = columns <= 2 * elements ? columns : elements;
+      // Row-level steps are calls for a few values: short rows share them.
+      p.tile_rows = p.split ? 1 : std::max<std::int64_t>(1, 2048 / columns);
+      if (p.split) p.aligned_rows = false;
+      if (p.aligned_rows) {
+        p.tile_rows = 16;
+        p.chunk = std::min<std::int64_t>(columns, 128);
+      }
+      break;
+    case geometry::columns:
+      p.chunk = std::min<std::int64_t>(columns, maps == 0 ? 1024 : 256);
+      p.tile_rows = std::max<std::int64_t>(32, 4096 / p.chunk / 32 * 32);
+      break;
+    case geometry::block:
+      p.chunk = std::max<std::int64_t>(1, std::min<std::int64_t>({columns, block_columns, 1024}));
+      p.tile_rows = std::max<std::int64_t>(1, 2048 / p.chunk);
+      break;
+  }
+  p.tile_rows = std::min(p.tile_rows, p.aligned_rows ? last : rows);
+  p.row_capacity = p.split ? rows : p.tile_rows;
+}
+
+}  // namespace sinter::exec

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Moving elements without looking at them: strided loads, fills and transposing copies. Elements
+// are known by their size alone (1, 4 or 8 bytes), so three instantiations serve all dtypes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace sinter::exec {
+
+namespace detail {
+
+// Elements go through memcpy: a float read through an integer pointer would break the aliasing
+// rules.
+template <std::size_t Size>
+void load_elements(std::int64_t n, const std::byte* from, std::int64_t stride, std::byte* to) {
+  const std::int64_t step = stride * static_cast<std::int64_t>(Size);
+  for (std::int64_t i = 0; i < n; ++i)
+    std::memcpy(to + i * static_cast<std::int64_t>(Size), from + i * step, Size);
+}
+
+// A square tile of N elements a side is read row by row and written row by row through an array of
+// vectors that is transposed in registers: log2(N) rounds, each interleaving the rows of the upper
+// half with those of the lower half.
+template <class Word, std::size_t N>
+[[gnu::always_inline]] inline void transpose_tile(const std::byte* from, std::int64_t from_stride,
+                                                  std::byte* to, std::int64_t to_stride) {
+  using row [[gnu::vector_size(N * sizeof(Word))]] = Word;
+  row rows[N];
+  row mixed[N];
+  for (std::size_t i = 0; i < N; ++i)
+    std::memcpy(&rows[i], from + static_cast<std::int64_t>(i) * from_stride, sizeof(row));
+  for (std::size_t round = 1; round < N; round *= 2) {
+    for (std::size_t i = 0; i < N / 2; ++i) {
+      if constexpr (N == 8) {
+        mixed[2 * i] = __builtin_shufflevector(rows[i], rows[i + N / 2], 0, 8, 1, 9, 2, 10, 3, 11);
+        mixed[2 * i + 1] =
+            __builtin_shufflevector(rows[i], rows[i + N / 2], 4, 12, 5, 13, 6, 14, 7, 15);
+      } else {
+        mixed[2 * i] = __builtin_shufflevector(rows[i], rows[i + N / 2], 0, 4, 1, 5);
+        mixed[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + N / 2], 2, 6, 3, 7);
+      }
+    }
+    for (std::size_t i = 0; i < N; ++i) rows[i] = mixed[i];
+  }
+  for (std::size_t i = 0; i < N; ++i)
+    std::memcpy(to + static_cast<std::int64_t>(i) * to_stride, &rows[i], sizeof(row));
+}
+
+template <std::size_t Size>
+void transpose_elements(std::int64_t rows, std::int64_t columns, const std::byte* from,
+                        std::int64_t from_stride, std::byte* to, std::int64_t to_stride) {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  // Blocks of 16 rows: what is written is then a whole cache line (4 bytes) or two (8 bytes) of
+  // each target row.
+  constexpr std::int64_t block = 16;
+  constexpr std::int64_t tile = Size == 4 ? 8 : 4;
+  const auto one_by_one = [&](std::int64_t top, std::int64_t bottom, std::int64_t left,
+                              std::int64_t right) {
+    for (std::int64_t r = top; r < bottom; ++r)
+      for (std::int64_t c = left; c < right; ++c)
+        std::memcpy(to + (c * to_stride + r) * size, from + (r * from_stride + c) * size, Size);
+  };
+  if constexpr (Size == 1) {
+    for (std::int64_t i = 0; i < rows; i += block)
+      one_by_one(i, std::min(rows, i + block), 0, columns);
+    return;
+  }
+  using word = std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>;
+  const std::int64_t tiled_rows = rows / tile * tile;
+  const std::int64_t tiled_columns = columns / tile * tile;
+  for (std::int64_t i = 0; i < tiled_rows; i += block)
+    for (std::int64_t j = 0; j < tiled_columns; j += tile)
+      for (std::int64_t r = i; r < std::min(tiled_rows, i + block); r += tile)
+        transpose_tile<word, static_cast<std::size_t>(tile)>(
+            from + (r * from_stride + j) * size, from_stride * size,
+            to + (j * to_stride + r) * size, to_stride * size);
+  one_by_one(0, tiled_rows, tiled_columns, columns);
+  one_by_one(tiled_rows, rows, 0, columns);
+}
+
+}  // namespace detail
+
+/// to[i] = from[i * stride] for i in [0, n); strides count elements and may be 0 or negative.
+/// Ranges must not overlap.
+inline void strided_load(std::int64_t n, const void* from, std::int64_t stride,
+                         std::size_t element_size, void* to) {
+  if (n <= 0) return;
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  if (stride == 1) {
+    std::memcpy(target, source, static_cast<std::size_t>(n) * element_size);
+  } else if (element_size == 1) {
+    detail::load_elements<1>(n, source, stride, target);
+  } else if (element_size == 4) {
+    detail::load_elements<4>(n, source, stride, target);
+  } else {
+    detail::load_elements<8>(n, source, stride, target);
+  }
+}
+
+/// to[i * stride] = from[i] for i in [0, n).
+inline void strided_store(std::int64_t n, const void* from, std::size_t element_size, void* to,
+                          std::int64_t stride) {
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  const auto size = static_cast<std::int64_t>(element_size);
+  if (stride == 1) {
+    if (n > 0) std::memcpy(target, source, static_cast<std::size_t>(n) * element_size);
+  } else if (element_size == 4) {
+    for (std::int64_t i = 0; i < n; ++i) std::memcpy(target + i * stride * 4, source + i * 4, 4);
+  } else if (element_size == 8) {
+    for (std::int64_t i = 0; i < n; ++i) std::memcpy(target + i * stride * 8, source + i * 8, 8);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i)
+      std::memcpy(target + i * stride * size, source + i * size, element_size);
+  }
+}
+
+/// to[i] = *value for i in [0, n).
+inline void fill(std::int64_t n, const void* value, std::size_t element_size, void* to) {
+  strided_load(n, value, 0, element_size, to);
+}
+
+/// to[j * to_stride + i] = from[i * from_stride + j] for i in [0, rows), j in [0, columns): writes
+/// the transpose of a rows x columns matrix. Strides count elements between the starts of
+/// consecutive rows. Ranges must not overlap.
+inline void transpose_copy(std::int64_t rows, std::int64_t columns, const void* from,
+                           std::int64_t from_stride, std::size_t element_size, void* to,
+                           std::int64_t to_stride) {
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  if (element_size == 1)
+    detail::transpose_elements<1>(rows, columns, source, from_stride, target, to_stride);
+  else if (element_size == 4)
+    detail::transpose_elements<4>(rows, columns, source, from_stride, target, to_stride);
+  else
+    detail::transpose_elements<8>(rows, columns, source, from_stride, target, to_stride);
+}
+
+}  // namespace sinter::exec

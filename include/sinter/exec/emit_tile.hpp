@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: MIT
+// The second half of binding a tile program: the steps of every phase become commands whose operands have places, and
+// the slots of scratch memory are shared between values that are not alive together.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sinter/exec/kernel_table.hpp>
+#include <sinter/exec/schedule_tile.hpp>
+#include <sinter/exec/tile_program.hpp>
+
+namespace sinter::exec {
+
+// Less than this stays in L2, where prefetching only costs instructions.
+inline constexpr std::int64_t prefetch_threshold_bytes = 1 << 20;
+
+class tile_emitter {
+ public:
+  tile_emitter(tile_schedule& schedule, const kernel_table& kernels) : s_(schedule), p_(schedule.program), kernels_(kernels) {}
+
+  void emit() {
+    clear();
+    for (int i = 0; i < s_.step_count(); ++i)
+      if (computes(i) && s_.values[index(i)].extent == value_class::single) emit_single(i);
+    for (int phase = 0; phase < s_.facts().phases; ++phase) {
+      emit_row_list(phase);
+      emit_phase(phase);
+    }
+    emit_row_list(s_.facts().phases);
+    p_.prologue.first = static_cast<int>(p_.commands.size());
+    p_.commands.insert(p_.commands.end(), prologue_.begin(), prologue_.end());
+    p_.prologue.last = static_cast<int>(p_.commands.size());
+    place_pinned_slots();
+    lay_out();
+    choose_prefetched();
+  }
+
+  // Upper bounds, so that binding to other shapes allocates nothing.
+  void reserve() {
+    const std::size_t steps = s_.values.size() + 1, stores = s_.stores.size();
+    const std::size_t lists = static_cast<std::size_t>(s_.facts().phases) + 2;
+    const std::size_t commands = lists * (3 * steps + 2 * stores);
+    p_.commands.reserve(commands + 3 * steps);
+    prologue_.reserve(3 * steps);
+    p_.operands.reserve((commands + 3 * steps) + lists * steps * ir::region::max_leaves);
+    p_.reductions.reserve(steps);
+    p_.prefetched.reserve(steps + stores);
+    p_.row_lists.reserve(lists);
+    p_.phase_lists.reserve(lists);
+    p_.kept_offsets.reserve(steps);
+    kept_sizes_.reserve(steps);
+    last_use_.reserve(3 * steps + 2 * stores);
+    slot_of_.reserve(3 * steps + 2 * stores);
+    free_slots_.reserve(3 * steps + 2 * stores);
+  }
+
+ private:
+  using memory = location::memory;
+  static constexpr int pinned = 1 << 20;  // numbers of slots that the prologue fills and nobody reuses
+
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  static std::uint8_t size_byte(dtype type) { return static_cast<std::uint8_t>(size_of(type)); }
+  // Steps that are computed here, under their own name.
+  bool computes(int i) const { return s_.alive(i) && i != s_.facts().external && s_.is_origin(i); }
+
+  void clear() {
+    p_.commands.clear();
+    p_.operands.clear();
+    p_.reductions.clear();
+    p_.row_lists.clear();
+    p_.phase_lists.clear();
+    prologue_.clear();
+    kept_sizes_.clear();
+    row_slots_ = single_slots_ = slots_ = pinned_slots_ = virtual_slots_ = 0;
+    accumulators_ = 0;
+  }
+
+  // ---- places
+
+  location slot(dtype type) { return {memory::slot, value_class::full, size_byte(type), virtual_slots_++}; }
+  location pinned_slot(dtype type) { return {memory::slot, value_class::full, size_byte(type), pinned + pinned_slots_++}; }
+  location row_slot(dtype type) { return {memory::row_slot, value_class::row, size_byte(type), row_slots_++}; }
+  location kept(dtype type) {
+    kept_sizes_.push_back(size_byte(type));
+    return {memory::kept, value_class::full, size_byte(type), static_cast<int>(kept_sizes_.size()) - 1};
+  }
+
+  // Do the rows of a tile lie one behind the other?
+  bool is_packed(const location& l) const {
+    if (p_.tile_rows == 1) return true;
+    if (l.where == memory::stream) return p_.streams[index(l.index)].dense && s_.whole_rows();
+    if (l.where == memory::kept) return s_.whole_rows();
+    if (l.where == memory::external) return s_.request().external_packed;
+    return true;
+  }
+
+  // A value as one value per element; expands it where it is not.
+  location full_vector(int i) {
+    bound_value& v = s_.value_of(i);
+    const dtype type = s_.step(i).type;
+    if (v.extent == value_class::full) return v.at;
+    if (v.extent == value_class::single) {
+      if (!v.filled.valid()) v.filled = expand(prologue_, v.at, type, pinned_slot(type));
+      return v.filled;
+    }
+    if (p_.axes.columns == 1) {  // a row is an element
+      location same = v.at;
+      same.extent = value_class::full;
+      return same;
+    }
+    if (!v.spread.valid()) v.spread = expand(p_.commands, v.at, type, slot(type));
+    return v.spread;
+  }
+
+  // A value as one value per row, for row commands.
+  location row_vector(int i) {
+    bound_value& v = s_.value_of(i);
+    const dtype type = s_.step(i).type;
+    if (v.extent == value_class::full)
+      throw graph_error("executor: " + s_.nest().label + ": a value per element where one per row is expected");
+    if (v.extent == value_class::row || p_.row_capacity == 1) return v.at;
+    if (!v.row_vector.valid()) v.row_vector = expand(p_.commands, v.at, type, row_slot(type));
+    return v.row_vector;
+  }
+
+  location expand(std::vector<command>& list, const location& from, dtype type, const location& target) {
+    command c;
+    c.kind = command_kind::expand;
+    c.type = type;
+    c.target = target;
+    return add(list, c, {&from, 1});
+  }
+
+  command store_command(std::size_t i) const {
+    command c;
+    c.kind = command_kind::store;
+    c.type = s_.step(s_.store(i).step).type;
+    c.stream = s_.stores[i].stream;
+    return c;
+  }
+
+  location add(std::vector<command>& list, command c, std::span<const location> operands) {
+    c.first_operand = static_cast<int>(p_.operands.size());
+    c.operand_count = static_cast<int>(operands.size());
+    p_.operands.insert(p_.operands.end(), operands.begin(), operands.end());
+    list.push_back(c);
+    return c.target;
+  }
+
+  // ---- steps
+
+  // Commands of the kinds load, iota, random and map, into `target`.
+  void emit_step(std::vector<command>& list, int i, const location& target) {
+    const planning::step& step = s_.step(i);
+    const bound_value& v = s_.values[index(i)];
+    command c;
+    c.type = step.type;
+    c.stream = v.stream;
+    c.target = target;
+    c.attribute = step.attribute;
+    switch (step.kind) {
+      case planning::step_kind::load:
+      case planning::step_kind::scalar: c.kind = command_kind::load; break;
+      case planning::step_kind::iota: c.kind = command_kind::iota; break;
+      case planning::step_kind::random: {
+        c.kind = command_kind::random;
+        const location key = s_.value_of(step.operands[0]).at;
+        if (key.extent != value_class::single || s_.step(step.operands[0]).type != dtype::i64)
+          throw graph_error("executor: " + s_.nest().label + ": the key of random numbers is one i64");
+        add(list, c, {&key, 1});
+        return;
+      }
+      case planning::step_kind::map: emit_map(list, i, c); return;
+      default: return;
+    }
+    add(list, c, {});
+  }
+
+  void emit_map(std::vector<command>& list, int i, command c) {
+    const planning::step& step = s_.step(i);
+    const value_class extent = c.target.extent;
+    const std::int64_t rows = extent == value_class::full ? p_.tile_rows : p_.row_capacity;
+    inline_vector<location, ir::region::max_leaves> operands;
+    c.kind = command_kind::map;
+    c.function = kernel(step);
+    for (std::size_t k = 0; k < step.operands.size(); ++k) {
+      const int o = step.operands[k];
+      const bound_value& v = s_.value_of(o);
+      if (step.fused != nullptr && step.fused->structure.is_scalar(static_cast<int>(k))) {
+        if (v.extent == value_class::full)
+          throw graph_error("executor: " + s_.nest().label + ": leaf " + std::to_string(k) +
+                            " of a fused instruction is a scalar, its operand is not");
+        operands.push_back(v.at);
+        c.by_row = c.by_row || (v.extent == value_class::row && extent != value_class::single && rows > 1);
+      } else {
+        operands.push_back(extent == value_class::full ? full_vector(o) : extent == value_class::row ? row_vector(o) : v.at);
+        c.by_row = c.by_row || (extent == value_class::full && !is_packed(operands.back()));
+      }
+    }
+    c.by_row = c.by_row || (extent == value_class::full && !is_packed(c.target));
+    add(list, c, {operands.data(), operands.size()});
+  }
+
+  ir::map_function kernel(const planning::step& step) const {
+    if (step.fused != nullptr) return step.fused->run;
+    const auto type_of = [&](std::size_t k) { return s_.step(step.operands[k]).type; };
+    const ir::map_function function = step.code == ir::op::cast
+                                          ? kernels_.cast_op(type_of(0), step.type)
+                                          : kernels_.micro_op(step.code, type_of(step.code == ir::op::where ? 1 : 0));
+    if (function == nullptr)
+      throw dtype_error("executor: no kernel for " + std::string(ir::name(step.code)) + " on " +
+                        std::string(sinter::name(type_of(step.operands.size() - 1))) + " yielding " +
+                        std::string(sinter::name(step.type)));
+    return function;
+  }
+
+  // A value that is the same for all rows: read where it is, or computed once per task.
+  void emit_single(int i) {
+    bound_value& v = s_.values[index(i)];
+    if (v.at.valid()) return;
+    const planning::step& step = s_.step(i);
+    if (step.kind == planning::step_kind::load || step.kind == planning::step_kind::scalar) {
+      v.at = {memory::stream, value_class::single, size_byte(step.type), v.stream};
+      return;
+    }
+    v.at = {memory::single_slot, value_class::single, size_byte(step.type), single_slots_++};
+    emit_step(prologue_, i, v.at);
+  }
+
+  // ---- lists
+
+  void emit_row_list(int list) {
+    command_range range{static_cast<int>(p_.commands.size()), 0};
+    for (int i = 0; i < s_.step_count(); ++i) {
+      bound_value& v = s_.values[index(i)];
+      if (!computes(i) || v.extent != value_class::row || s_.ready(i) != list || v.at.valid()) continue;
+      const planning::step& step = s_.step(i);
+      const bool is_load = step.kind == planning::step_kind::load || step.kind == planning::step_kind::scalar;
+      if (is_load && (p_.row_capacity == 1 || detail::crosses_with(p_.axes.outer, s_.stream_of(v).outer, 1))) {
+        v.at = {memory::stream, value_class::row, size_byte(step.type), v.stream};
+      } else {
+        const location target = row_slot(step.type);
+        emit_step(p_.commands, i, target);
+        v.at = target;
+      }
+    }
+    for (std::size_t i = 0; i < s_.stores.size(); ++i) {
+      const int stored = s_.store(i).step;
+      if (!s_.facts().is_row_level(s_.step(stored)) || s_.ready(stored) != list) continue;
+      const location source = row_vector(stored);
+      add(p_.commands, store_command(i), {&source, 1});
+      p_.operands.back().extent = value_class::row;
+    }
+    range.last = static_cast<int>(p_.commands.size());
+    p_.row_lists.push_back(range);
+  }
+
+  bool is_full_store(std::size_t i, int phase) const {
+    return !s_.facts().is_row_level(s_.step(s_.store(i).step)) && s_.stores[i].phase == phase &&
+           s_.facts().stores[i] != s_.request().stored_external;
+  }
+
+  void emit_phase(int phase) {
+    command_range range{static_cast<int>(p_.commands.size()), 0};
+    virtual_slots_ = 0;
+    for (bound_value& v : s_.values) {
+      if (v.at.where == memory::slot && v.at.index < pinned) v.at = {};
+      v.spread = {};
+    }
+    mark_needed(phase);
+    for (int i = 0; i < s_.step_count(); ++i) {
+      bound_value& v = s_.values[index(i)];
+      if (!s_.alive(i) || !s_.is_origin(i)) continue;
+      if (v.needed && !v.at.valid()) emit_full(i, phase);
+      if (v.needed) emit_stores_of(i, phase, false);
+      if (s_.step(i).kind == planning::step_kind::reduce && i != s_.facts().external) emit_reduction(i, phase);
+    }
+    for (int i = 0; i < s_.step_count(); ++i)
+      if (s_.alive(i) && s_.is_origin(i)) {
+        if (s_.values[index(i)].extent != value_class::full) emit_stores_of(i, phase, false);
+      }
+    for (int i = 0; i < s_.step_count(); ++i)
+      if (s_.alive(i) && s_.is_origin(i)) emit_stores_of(i, phase, true);
+    range.last = static_cast<int>(p_.commands.size());
+    p_.phase_lists.push_back(range);
+    assign_slots(range);
+  }
+
+  // Full values that this phase has to compute or read: what its reductions and stores go back to.
+  void mark_needed(int phase) {
+    for (bound_value& v : s_.values) v.needed = false;
+    for (std::size_t i = 0; i < s_.stores.size(); ++i)
+      if (is_full_store(i, phase)) s_.value_of(s_.store(i).step).needed = true;
+    for (int i = s_.step_count() - 1; i >= 0; --i) {
+      if (!computes(i)) continue;
+      const planning::step& step = s_.step(i);
+      bound_value& v = s_.values[index(i)];
+      if (step.kind == planning::step_kind::reduce && s_.ready(step.operands[0]) == phase)
+        s_.value_of(step.operands[0]).needed = true;
+      if (s_.keep && s_.is_kept(i) && v.first_phase == phase) v.needed = true;
+      if (v.extent != value_class::full) v.needed = false;
+      if (!v.needed || v.at.valid() || step.kind != planning::step_kind::map) continue;
+      for (int o : step.operands) s_.value_of(o).needed = true;
+    }
+  }
+
+  void emit_full(int i, int phase) {
+    bound_value& v = s_.values[index(i)];
+    const planning::step& step = s_.step(i);
+    const bool stays = s_.keep && s_.is_kept(i);
+    // Straight into the output where that can be written in place.
+    for (std::size_t k = 0; k < s_.stores.size(); ++k) {
+      if (!is_full_store(k, phase) || s_.stores[k].deferred || s_.facts().origin[index(s_.store(k).step)] != i) continue;
+      if (!s_.usable_in_place(p_.streams[index(s_.stores[k].stream)])) continue;
+      const location target{memory::stream, value_class::full, size_byte(step.type), s_.stores[k].stream};
+      emit_step(p_.commands, i, target);
+      v.at = target;
+      return;
+    }
+    // Operands that are the same for every row are loaded once per task.
+    if (step.kind == planning::step_kind::load && s_.stream_of(v).invariant && s_.whole_rows() && !p_.split &&
+        !p_.axes.outer.empty() && s_.facts().kind != geometry::block) {
+      v.at = pinned_slot(step.type);
+      emit_step(prologue_, i, v.at);
+      return;
+    }
+    const location target = stays ? kept(step.type) : slot(step.type);
+    emit_step(p_.commands, i, target);
+    v.at = target;
+  }
+
+  void emit_stores_of(int i, int phase, bool deferred) {
+    for (std::size_t k = 0; k < s_.stores.size(); ++k) {
+      const int stored = s_.store(k).step;
+      if (!is_full_store(k, phase) || s_.stores[k].deferred != deferred || s_.facts().origin[index(stored)] != i) continue;
+      const location source = full_vector(stored);
+      if (source.where == memory::stream && source.index == s_.stores[k].stream) continue;  // computed in place
+      add(p_.commands, store_command(k), {&source, 1});
+    }
+  }
+
+  void emit_reduction(int i, int phase) {
+    const planning::step& step = s_.step(i);
+    const int operand = step.operands[0];
+    if (s_.ready(operand) != phase) return;
+    bound_reduction reduction;
+    reduction.kernels = &kernels_.reduction(monoid_of(step.code), s_.step(operand).type);
+    if (reduction.kernels->row == nullptr)
+      throw dtype_error("executor: no kernel for " + std::string(ir::name(step.code)) + " on " +
+                        std::string(sinter::name(s_.step(operand).type)));
+    reduction.phase = phase;
+    reduction.offset = accumulators_;
+    const bool columns = i == s_.facts().column_reduction;
+    if (!columns) {
+      accumulators_ += round_up(static_cast<std::size_t>(p_.row_capacity) * reduction.kernels->accumulator_bytes);
+      reduction.result = row_slot(step.type);
+      s_.values[index(i)].at = reduction.result;
+    }
+    command c;
+    c.kind = columns ? command_kind::reduce_columns : command_kind::reduce;
+    c.type = step.type;
+    c.reduction = static_cast<int>(p_.reductions.size());
+    c.target.extent = value_class::full;  // it walks every element
+    p_.reductions.push_back(reduction);
+    const location source = full_vector(operand);
+    add(p_.commands, c, {&source, 1});
+  }
+
+  // ---- slots
+
+  // Linear scan: a slot is free again behind the last command that reads it, and a map may write where it reads.
+  void assign_slots(command_range range) {
+    last_use_.assign(index(virtual_slots_), -1);
+    slot_of_.assign(index(virtual_slots_), -1);
+    free_slots_.clear();
+    for (int k = 0; k < slots_; ++k) free_slots_.push_back(slots_ - 1 - k);
+    const auto is_virtual = [](const location& l) { return l.where == memory::slot && l.index < pinned; };
+    const auto operands = [&](const command& c) { return std::span(p_.operands).subspan(index(c.first_operand), index(c.operand_count)); };
+    for (int at = range.first; at < range.last; ++at)
+      for (const location& l : operands(p_.commands[index(at)]))
+        if (is_virtual(l)) last_use_[index(l.index)] = at;
+    for (int at = range.first; at < range.last; ++at) {
+      command& c = p_.commands[index(at)];
+      const int number = c.target.index;
+      if (is_virtual(c.target)) {
+        int chosen = -1;
+        if (c.kind == command_kind::map)
+          for (const location& l : operands(c))
+            if (is_virtual(l) && last_use_[index(l.index)] == at && l.element_size == c.target.element_size) chosen = l.index;
+        if (chosen >= 0) {
+          last_use_[index(chosen)] = -1;  // passed on, not freed
+          chosen = slot_of_[index(chosen)];
+        } else if (!free_slots_.empty()) {
+          chosen = free_slots_.back();
+          free_slots_.pop_back();
+        } else {
+          chosen = slots_++;
+        }
+        slot_of_[index(number)] = chosen;
+        c.target.index = chosen;
+      }
+      for (location& l : operands(c)) {
+        if (!is_virtual(l)) continue;
+        int& last = last_use_[index(l.index)];
+        const int own = slot_of_[index(l.index)];
+        if (last == at) {
+          free_slots_.push_back(own);
+          last = -1;
+        }
+        l.index = own;
+      }
+    }
+  }
+
+  void place_pinned_slots() {
+    const auto place = [&](location& l) {
+      if (l.where == memory::slot && l.index >= pinned) l.index = slots_ + (l.index - pinned);
+    };
+    for (command& c : p_.commands) place(c.target);
+    for (location& l : p_.operands) place(l);
+    slots_ += pinned_slots_;
+  }
+
+  static std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+  void lay_out() {
+    std::size_t largest = 1;
+    for (int i = 0; i < s_.step_count(); ++i)
+      if (s_.alive(i)) largest = std::max(largest, size_of(s_.step(i).type));
+    const auto rows = static_cast<std::size_t>(p_.row_capacity);
+    const auto elements = static_cast<std::size_t>(p_.tile_rows * std::max<std::int64_t>(1, p_.chunk));
+    // One line more: slots that lie whole pages apart make loads wait for unrelated stores (4 KiB aliasing).
+    p_.slot_bytes = round_up(elements * largest) + 64;
+    p_.row_slot_bytes = round_up(rows * 8);
+    std::size_t end = round_up(p_.streams.size() * (rows + 1) * sizeof(std::int64_t));  // offsets of rows, and of the next
+    const auto take = [&](std::size_t bytes) {
+      const std::size_t begin = end;
+      end += round_up(bytes);
+      return begin;
+    };
+    p_.rows_offset = take(static_cast<std::size_t>(row_slots_) * p_.row_slot_bytes);
+    p_.accumulators_bytes = accumulators_;
+    p_.accumulators_offset = take(accumulators_);
+    p_.singles_offset = take(static_cast<std::size_t>(single_slots_) * 8);
+    p_.slots_offset = take(static_cast<std::size_t>(slots_) * p_.slot_bytes);
+    p_.kept_offsets.clear();
+    for (std::uint8_t size : kept_sizes_)
+      p_.kept_offsets.push_back(take(static_cast<std::size_t>(p_.tile_rows * p_.axes.columns) * size + 64));
+    p_.scratch_bytes = end;
+  }
+
+  void choose_prefetched() {
+    p_.prefetched.clear();
+    std::int64_t bytes = 0;
+    for (int i = 0; i < static_cast<int>(p_.streams.size()); ++i) {
+      const stream& s = p_.streams[index(i)];
+      if (s.buffer < 0 || s.extent() != value_class::full || s.invariant) continue;
+      bytes += p_.axes.rows * p_.axes.columns * static_cast<std::int64_t>(s.element_size);
+      if (s.linear && s.step == 1 && (p_.tile_rows == 1 || (s.dense && s_.whole_rows()))) p_.prefetched.push_back(i);
+    }
+    const bool streams_by = s_.facts().kind == geometry::free || s_.facts().kind == geometry::rows;
+    p_.prefetch = streams_by && bytes > prefetch_threshold_bytes && !p_.prefetched.empty();
+  }
+
+  tile_schedule& s_;
+  tile_program& p_;
+  const kernel_table& kernels_;
+  std::vector<command> prologue_;
+  std::vector<std::uint8_t> kept_sizes_;
+  std::vector<int> last_use_, slot_of_, free_slots_;
+  int row_slots_ = 0, single_slots_ = 0, slots_ = 0, pinned_slots_ = 0, virtual_slots_ = 0;
+  std::size_t accumulators_ = 0;
+};
+
+}  // namespace sinter::exec

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// erf and gelu. The approximations are least-squares fits, reweighted towards equal ripple
+// (Lawson), of erf(x)/x in x^2 near zero and beyond of log2 erfc(x) (f32) or erfc(x) e^(x^2) (f64).
+#pragma once
+
+#include <sinter/exec/exponential.hpp>
+
+namespace sinter::exec {
+
+/// The error function within 1.4 ULP (f64 without fused multiply-add: 2.2); never outside of [-1,
+/// 1].
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> erf(simd<T> x) {
+  if constexpr (sizeof(T) == 4) {
+    // From 3.95 on erf is 1 in f32. Beyond 0.9 it is 1 - 2^g, which is exact enough for any error
+    // of the small second term; a single rational function for all x is as fast and loses up to 5
+    // ULP near 1.
+    const simd<T> size = min_or_second<T>(simd<T>(T(3.95)), xsimd::abs(x));
+    const simd<T> g = polynomial<T>(size, -0.000240104535, -1.62706757, -0.918962002, -0.150204465,
+                                    0.0321941338, -0.00442258967, 0.000285972754);
+    const simd<T> magic(detail::float_format<T>::round_to_integer);
+    const simd<T> n = (g + magic) - magic;
+    const simd<T> complement =
+        detail::scale<T>(detail::exp_near_zero<T>(mul<T>(g - n, T(0.693147180559945309))), n);
+    const simd<T> z = mul<T>(x, x);
+    const simd<T> near_zero = fma<T>(x,
+                                     polynomial<T>(z, 0.128379151, -0.376125246, 0.112821408,
+                                                   -0.0267788973, 0.00501194689, -0.000609028211),
+                                     x);
+    return select<T>(size < simd<T>(T(0.9)), near_zero,
+                     flip_sign<T>(simd<T>(T(1)) - complement, x));
+  } else {
+    const simd<T> size = min_or_second<T>(simd<T>(T(6)), xsimd::abs(x));
+    const simd<T> z = mul<T>(size, size);
+    const simd_mask<T> small = size < simd<T>(T(1));
+    // x (2/sqrt(pi) + x^2 P/Q) below 1, 1 - e^(-x^2) P/Q above; the two cases share the division.
+    const simd<T> p_small =
+        polynomial<T>(z, -0.37612638903183765, -0.060355488031280456, -0.010185506572711433,
+                      -0.0005840937581171777, -2.3384455824353691e-05);
+    const simd<T> q_small =
+        polynomial<T>(z, 1, 0.46046597577650572, 0.09379123182639014, 0.010688750444833046,
+                      0.00069205672176912778, 2.0790126603816819e-05);
+    const simd<T> p_large = polynomial<T>(
+        size, 0.99999999221122271, 1.8455565842277208, 1.6796584445222158, 0.94656196998523712,
+        0.35335531745160415, 0.087410677007627099, 0.013396341741359024, 0.0010096902549200544);
+    const simd<T> q_large = polynomial<T>(
+        size, 1, 2.9739356664049783, 4.0353859404845309, 3.2783230026958923, 1.7543158144726043,
+        0.63817762163139091, 0.15582623642319465, 0.023744396465725955, 0.00178962939735718);
+    const simd<T> quotient =
+        select<T>(small, mul<T>(mul<T>(size, z), p_small), mul<T>(exp<T>(negate<T>(z)), p_large)) /
+        select<T>(small, q_small, q_large);
+    const simd<T> near_zero = fma<T>(size, T(1.1283791670955125739), quotient);
+    return flip_sign<T>(select<T>(small, near_zero, simd<T>(T(1)) - quotient), x);
+  }
+}
+
+/// x/2 (1 + erf(x / sqrt 2)), the Gaussian error linear unit (Hendrycks and Gimpel, 2016). As the
+/// formula has it, the relative error grows for x below -1, where the sum cancels; the absolute
+/// error stays below 2 ULP of x.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> gelu(simd<T> x) {
+  return mul<T>(mul<T>(x, T(0.5)), simd<T>(T(1)) + erf<T>(mul<T>(x, T(0.707106781186547524))));
+}
+
+}  // namespace sinter::exec

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Runs plans. An executor owns what one call needs at a time: the arena, scratch memory for every thread, and the plan's
+// nests bound to the extents at hand. Calls that overlap in time need an executor each; they share the plan.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <sinter/exec/bound_access.hpp>
+#include <sinter/exec/kernel_table.hpp>
+#include <sinter/exec/parallel.hpp>
+#include <sinter/exec/run_column.hpp>
+#include <sinter/exec/run_copy.hpp>
+#include <sinter/exec/run_indexing.hpp>
+#include <sinter/exec/run_matmul.hpp>
+#include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/tile_nest.hpp>
+#include <sinter/plan/nest.hpp>
+#include <sinter/support/error.hpp>
+#include <sinter/tensor/storage.hpp>
+
+namespace sinter::exec {
+
+class executor {
+ public:
+  /// Keeps references to the plan and to the kernels. `products` may be limited to the dtypes that occur
+  /// (make_product_table), which saves compile time. Throws graph_error for nests that do not fit the contract of
+  /// plan/nest.hpp and dtype_error for a missing kernel.
+  executor(const planning::plan& plan, const kernel_table& kernels, const product_table& products = all_products())
+      : plan_(&plan), binding_(plan), bases_(plan.buffers.size() + 2), arena_(plan.arena_bytes) {
+    for (const planning::nest& nest : plan.nests) add(nest, kernels, products);
+  }
+
+  executor(const executor&) = delete;
+  executor& operator=(const executor&) = delete;
+
+  /// Binds to the extents of the symbols and to the strides of the arguments, in elements; arguments without an entry
+  /// are contiguous. Does nothing when nothing changed. The first call allocates for the upper corner of the extents'
+  /// bucket (the next powers of two); later calls allocate only beyond that, or when more threads are in use.
+  void bind(std::span<const std::int64_t> symbol_values, std::span<const argument_layout> arguments) {
+    if (bound_ && std::ranges::equal(symbol_values, symbols_) && std::ranges::equal(arguments, layouts_)) return;
+    const bool first = !ever_bound_;
+    bound_ = false;
+    if (first) {
+      // Extents that belong together may not at the corner: then memory grows when it is needed.
+      try {
+        symbols_.clear();
+        for (std::int64_t value : symbol_values)
+          symbols_.push_back(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, value)))));
+        layouts_.assign(arguments.begin(), arguments.end());
+        bind_nests();
+      } catch (const error&) {
+        need_ = {};
+      }
+    }
+    symbols_.assign(symbol_values.begin(), symbol_values.end());
+    layouts_.assign(arguments.begin(), arguments.end());
+    bind_nests();
+    provide_memory();
+#ifndef NDEBUG
+    // All bits set is NaN, -1 or an index far out: reading what was not written shows.
+    if (plan_->arena_bytes != 0) std::memset(arena_.data(), 0xff, plan_->arena_bytes);
+#endif
+    bound_ = ever_bound_ = true;
+  }
+
+  /// Runs the plan on memory of the shapes and strides it is bound to: pointers to element 0, by number. Allocates
+  /// nothing unless the number of threads grew since binding. Throws index_error (gather, scatter_add) before anything is
+  /// written if the indices are an argument, and before their nest writes if they are computed.
+  void run(std::span<const void* const> arguments, std::span<void* const> outputs) {
+    run(arguments, outputs, [](std::size_t) {});
+  }
+
+  /// The same; calls after_nest(number of the nest) behind each nest, which is how reports measure.
+  template <class Observer>
+  void run(std::span<const void* const> arguments, std::span<void* const> outputs, Observer&& after_nest) {
+    if (!bound_) throw graph_error("executor: run before bind");
+    provide_memory();
+    for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
+      const planning::buffer& b = plan_->buffers[i];
+      const auto number = static_cast<std::size_t>(b.number);
+      switch (b.place) {
+        case planning::place::argument:
+          assert(number < arguments.size());
+          // Arguments are never written under this name: only outputs and the arena are targets of nests.
+          bases_[i] = static_cast<std::byte*>(const_cast<void*>(arguments[number]));
+          break;
+        case planning::place::output:
+          assert(number < outputs.size());
+          bases_[i] = static_cast<std::byte*>(outputs[number]);
+          break;
+        case planning::place::arena: bases_[i] = arena_.data() + b.offset; break;
+      }
+    }
+    const run_memory memory{bases_.data(), threads_.data(), thread_bytes_, shared_.data()};
+    if (has_indexing_)
+      for (const bound_nest& nest : nests_) check_arguments(nest, memory);
+    for (std::size_t i = 0; i < nests_.size(); ++i) {
+      std::visit([&](const auto& nest) { nest.run(memory); }, nests_[i]);
+      after_nest(i);
+    }
+  }
+
+  /// Memory this object holds for running, in bytes: the arena, and scratch for all threads.
+  std::size_t bytes() const { return arena_.size_bytes() + threads_.size_bytes() + shared_.size_bytes(); }
+  std::size_t arena_bytes() const { return arena_.size_bytes(); }
+
+  const planning::plan& plan() const { return *plan_; }
+
+ private:
+  using bound_nest = std::variant<tile_nest, column_nest, matmul_nest, assemble_nest, alias_nest, gather_nest, scatter_nest>;
+
+  void add(const planning::nest& nest, const kernel_table& kernels, const product_table& products) {
+    switch (nest.kind) {
+      case planning::nest_kind::tile: nests_.emplace_back(std::in_place_type<tile_nest>, kernels, nest); return;
+      case planning::nest_kind::column: nests_.emplace_back(std::in_place_type<column_nest>, kernels, nest); return;
+      case planning::nest_kind::matmul:
+        nests_.emplace_back(std::in_place_type<matmul_nest>, *plan_, kernels, products, nest);
+        return;
+      case planning::nest_kind::assemble: nests_.emplace_back(std::in_place_type<assemble_nest>, *plan_, kernels, nest); return;
+      case planning::nest_kind::alias: nests_.emplace_back(std::in_place_type<alias_nest>, *plan_, kernels, nest); return;
+      case planning::nest_kind::gather:
+        has_indexing_ = true;
+        nests_.emplace_back(std::in_place_type<gather_nest>, nest);
+        return;
+      case planning::nest_kind::scatter_add:
+        has_indexing_ = true;
+        nests_.emplace_back(std::in_place_type<scatter_nest>, *plan_, nest);
+        return;
+    }
+  }
+
+  void bind_nests() {
+    binding_.set(symbols_, layouts_);
+    for (bound_nest& nest : nests_) std::visit([&](auto& n) { need_.include(n.bind(binding_)); }, nest);
+  }
+
+  void provide_memory() {
+    const int threads = thread_count();
+    if (threads > thread_slots_ || need_.per_thread > thread_bytes_) {
+      thread_slots_ = std::max(thread_slots_, threads);
+      // Threads start on lines, and never on the same place of a page: see slot_bytes.
+      thread_bytes_ = round_to_lines(need_.per_thread) + 64;
+      threads_ = storage(thread_bytes_ * static_cast<std::size_t>(thread_slots_));
+    }
+    if (need_.shared > shared_.size_bytes()) shared_ = storage(need_.shared);
+  }
+
+  static void check_arguments(const bound_nest& nest, const run_memory& memory) {
+    std::visit([&](const auto& n) {
+      if constexpr (requires { n.check_arguments(memory); }) n.check_arguments(memory);
+    }, nest);
+  }
+
+  const planning::plan* plan_;
+  exec::binding binding_;
+  std::deque<bound_nest> nests_;  // in place: nests refer to parts of themselves
+  std::vector<std::byte*> bases_;
+  storage arena_, threads_, shared_;
+  memory_need need_;
+  std::size_t thread_bytes_ = 0;
+  int thread_slots_ = 0;
+  std::vector<std::int64_t> symbols_;
+  std::vector<argument_layout> layouts_;
+  bool bound_ = false, ever_bound_ = false, has_indexing_ = false;
+};
+
+}  // namespace sinter::exec

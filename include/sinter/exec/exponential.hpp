@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// exp and what is made of it. Products go through mul and fma alone, so that no compiler contracts
+// them on its own; see simd.hpp. ULPs are the largest seen by tests/math_test.cpp.
+#pragma once
+
+#include <sinter/exec/simd.hpp>
+
+namespace sinter::exec {
+
+namespace detail {
+
+template <Floating T>
+struct float_format;
+
+template <>
+struct float_format<float> {
+  static constexpr std::uint32_t exponent_bias = 127;
+  static constexpr int mantissa_bits = 23;
+  static constexpr float round_to_integer =
+      0x1.8p23f;  // x + this has the nearest integer of x in its low bits
+  static constexpr float smallest_normal = 0x1p-126f;
+  static constexpr float infinity = __builtin_inff();
+  static constexpr float not_a_number = __builtin_nanf("");
+};
+
+template <>
+struct float_format<double> {
+  static constexpr std::uint64_t exponent_bias = 1023;
+  static constexpr int mantissa_bits = 52;
+  static constexpr double round_to_integer = 0x1.8p52;
+  static constexpr double smallest_normal = 0x1p-1022;
+  static constexpr double infinity = __builtin_inf();
+  static constexpr double not_a_number = __builtin_nan("");
+};
+
+// p 2^n for p in [1/2, 2] and a whole number n; results below the smallest normal number are
+// rounded once.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> scale(simd<T> p, simd<T> n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return simd<T>(_mm512_scalef_ps(p, n));
+  else
+    return simd<T>(_mm512_scalef_pd(p, n));
+#else
+  // In two steps, since 2^n alone would leave the exponent's range at both ends.
+  using format = float_format<T>;
+  const auto power_of_two = [](simd<T> shifted) {
+    return from_bits<T>((as_bits<T>(shifted) + simd_bits<T>(format::exponent_bias))
+                        << format::mantissa_bits);
+  };
+  const simd<T> magic(format::round_to_integer);
+  const simd<T> half_shifted = fma<T>(n, T(0.5), magic);
+  const simd<T> rest = n - (half_shifted - magic);
+  return mul<T>(mul<T>(p, power_of_two(half_shifted)), power_of_two(rest + magic));
+#endif
+}
+
+// e^r for |r| <= log(2)/2: Chebyshev interpolation of (e^r - 1 - r)/r^2, off by 0.17 ULP before
+// rounding.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> exp_near_zero(simd<T> r) {
+  if constexpr (sizeof(T) == 4)
+    return polynomial<T>(r, 1, 1, 0.5, 0.166665763, 0.0416665524, 0.00836335309, 0.00139264006);
+  else
+    return polynomial<T>(r, 1, 1, 0.50000000000000011, 0.16666666666666669, 0.04166666666662313,
+                         0.0083333333333299852, 0.0013888888917710368, 0.0001984126986343555,
+                         2.480152052648056e-05, 2.7557267868262007e-06, 2.7620453391695057e-07,
+                         2.5100666142918374e-08);
+}
+
+}  // namespace detail
+
+/// e^x within 1.2 ULP, denormal results included; exp(-inf) = 0.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> exp(simd<T> x) {
+  constexpr bool narrow = sizeof(T) == 4;
+  // Outside of these limits the result is 0 or infinity, which the scaling gives.
+  const simd<T> limited = narrow ? clamp<T>(x, T(-105), T(90)) : clamp<T>(x, T(-750), T(711));
+  const simd<T> magic(detail::float_format<T>::round_to_integer);
+  const simd<T> n = fma<T>(limited, T(1.44269504088896341), magic) - magic;
+  // Cody and Waite: n times the first part of log 2 is exact.
+  simd<T> r = fma<T>(n, narrow ? T(-0.693359375) : T(-6.93147180369123816490e-01), limited);
+  r = fma<T>(n, narrow ? T(2.12194440e-4) : T(-1.90821492927058770002e-10), r);
+  return detail::scale<T>(detail::exp_near_zero<T>(r), n);
+}
+
+/// 2^x within 1.3 ULP, exact for whole x.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> exp2(simd<T> x) {
+  const simd<T> limited =
+      sizeof(T) == 4 ? clamp<T>(x, T(-151), T(129)) : clamp<T>(x, T(-1080), T(1025));
+  const simd<T> magic(detail::float_format<T>::round_to_integer);
+  const simd<T> n = (limited + magic) - magic;
+  return detail::scale<T>(detail::exp_near_zero<T>(mul<T>(limited - n, T(0.693147180559945309))),
+                          n);
+}
+
+/// 1 / (1 + e^-x) within 2.5 ULP where the result is a normal number; 0 below.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> sigmoid(simd<T> x) {
+  return simd<T>(T(1)) / (simd<T>(T(1)) + exp<T>(negate<T>(x)));
+}
+
+/// x / (1 + e^-x) within 2.5 ULP where the result is a normal number. As the formula has it,
+/// silu(-inf) is NaN.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> silu(simd<T> x) {
+  return x / (simd<T>(T(1)) + exp<T>(negate<T>(x)));
+}
+
+/// (e^2x - 1) / (e^2x + 1) within 1.6 ULP.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> tanh(simd<T> x) {
+  const simd<T> one(T(1));
+  const simd<T> size = xsimd::abs(x);
+  const simd<T> square = mul<T>(x, x);
+  const simd<T> denominator = exp<T>(size + size) + one;
+  if constexpr (sizeof(T) == 4) {
+    const simd_mask<T> small = size < simd<T>(T(0.55));
+    const simd<T> correction = polynomial<T>(square, -0.333333313, 0.133331135, -0.0539094284,
+                                             0.0213093888, -0.00661022775);
+    const simd<T> near_zero = fma<T>(mul<T>(size, square), correction, size);
+    return flip_sign<T>(select<T>(small, near_zero, one - simd<T>(T(2)) / denominator), x);
+  } else {
+    // x + x^3 P(x^2)/Q(x^2) near zero; the two cases share the division.
+    const simd_mask<T> small = size < simd<T>(T(0.625));
+    const simd<T> p =
+        polynomial<T>(square, -0.33333333333333331, -0.020498914346368503, -0.00019918312063788864);
+    const simd<T> q =
+        polynomial<T>(square, 1, 0.46149674303910226, 0.023291484672892934, 0.0002065391749105785);
+    const simd<T> quotient = select<T>(small, mul<T>(mul<T>(size, square), p), simd<T>(T(-2))) /
+                             select<T>(small, q, denominator);
+    return flip_sign<T>(select<T>(small, size, one) + quotient, x);
+  }
+}
+
+/// x/2 (1 + tanh(u)) with u = sqrt(2/pi)(x + 0.044715 x^3), computed as x / (1 + e^-2u), which is
+/// the same function and does not cancel for negative x.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> gelu_tanh(simd<T> x) {
+  const simd<T> cubic =
+      fma<T>(mul<T>(x, x), T(-0.071354816272600248776), T(-1.5957691216057307118));
+  return x / (simd<T>(T(1)) + exp<T>(mul<T>(x, cubic)));
+}
+
+/// log(1 + e^x) as max(x, 0) + log1p(e^-|x|), within 3.5 ULP (where it is small; the error of e^x
+/// and of two roundings of a quotient).
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> softplus(simd<T> x) {
+  const simd<T> positive_part = max_or_second<T>(simd<T>(T(0)), x);
+  const simd<T> y = exp<T>(negate<T>(xsimd::abs(x)));
+  // log1p(y) = 2 atanh(s) with s = y/(2 + y) <= 1/3: no second argument reduction.
+  const simd<T> s = y / (simd<T>(T(2)) + y);
+  const simd<T> square = mul<T>(s, s);
+  simd<T> series;
+  if constexpr (sizeof(T) == 4)
+    series =
+        polynomial<T>(square, 1, 0.333333343, 0.199998528, 0.142961785, 0.108532876, 0.11612165);
+  else
+    series = polynomial<T>(square, 1, 0.33333333333333331, 0.19999999999999762, 0.1428571428580005,
+                           0.11111111099118386, 0.090909099489813572, 0.076922719824302752,
+                           0.066675893157246285, 0.058671395306515987, 0.054225891974400073,
+                           0.037460718977753833, 0.078152889004614257);
+  return fma<T>(s + s, series, positive_part);
+}
+
+}  // namespace sinter::exec

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+// Matrix products on one thread: the one place that includes Eigen. Floats run on Eigen's
+// block-panel kernel inside loops of our own, whose block sizes depend on shape and instruction set
+// alone (Eigen takes its own from the caches it detects and the number of threads, and with them
+// the bits of the result). Integers run on plain loops.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+// The order matters: see intrinsics.hpp.
+// clang-format off
+#include <sinter/support/intrinsics.hpp>
+#include <Eigen/Core>
+// clang-format on
+
+#include <sinter/exec/copy.hpp>
+#include <sinter/exec/gemv.hpp>
+#include <sinter/exec/scalar.hpp>
+#include <sinter/exec/simd.hpp>
+#include <sinter/tensor/dtype.hpp>
+
+namespace sinter::exec {
+
+/// One product C = op(A) op(B), or C += op(A) op(B) with `accumulate`: C is m x n, op(A) m x k,
+/// op(B) k x n, all row-major with strides between rows in elements; op(A) is the transpose of a
+/// stored k x m matrix if transpose_a is set, and so for B. C overlaps neither operand. `workspace`
+/// has gemm_workspace_bytes(type, m, n, k), 64-byte aligned.
+struct matrix_product {
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+  const void* a;
+  std::int64_t lda;
+  bool transpose_a;
+  const void* b;
+  std::int64_t ldb;
+  bool transpose_b;
+  void* c;
+  std::int64_t ldc;
+  bool accumulate;
+  void* workspace;
+};
+
+/// How a product is cut into blocks of C that can be computed independently.
+struct gemm_blocks {
+  std::int64_t rows;  // of a block; the last may be smaller
+  std::int64_t columns;
+  std::int64_t row_count;
+  std::int64_t column_count;
+};
+
+/// Depends on the shape alone, never on the number of threads. Halves the longer side until there
+/// are 32 blocks, but keeps sides of 256, below which packing operands again for every block costs
+/// more than 5 %; goes down to 128 to reach 8 blocks.
+constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64_t k) {
+  const auto ceil_div = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  std::int64_t row_count = 1;
+  std::int64_t column_count = 1;
+  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  // 10^6 multiply-adds take about 20 µs: less does not pay for a second thread.
+  while (work > 1e6 && row_count * column_count < 32) {
+    const std::int64_t least = row_count * column_count < 8 ? 128 : 256;
+    const std::int64_t rows = ceil_div(m, row_count);
+    const std::int64_t columns = ceil_div(n, column_count);
+    if (columns >= rows && columns >= 2 * least)
+      column_count *= 2;
+    else if (rows >= 2 * least)
+      row_count *= 2;
+    else if (columns >= 2 * least)
+      column_count *= 2;
+    else
+      break;
+  }
+  // Whole micro-panels: 48 columns (three registers of 16 floats) and 8 rows.
+  const auto round_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; };
+  const std::int64_t rows =
+      std::max<std::int64_t>(1, row_count == 1 ? m : round_up(ceil_div(m, row_count), 8));
+  const std::int64_t columns =
+      std::max<std::int64_t>(1, column_count == 1 ? n : round_up(ceil_div(n, column_count), 48));
+  return {rows, columns, std::max<std::int64_t>(1, ceil_div(m, rows)),
+          std::max<std::int64_t>(1, ceil_div(n, columns))};
+}
+
+namespace detail {
+
+// Sizes of the packed blocks: `depth` x `panel` elements of B stay in L2 while `depth` x `slab` of
+// A streams by.
+struct gemm_blocking {
+  std::int64_t depth;
+  std::int64_t panel;  // columns of C
+  std::int64_t slab;   // rows of C
+};
+
+template <class T>
+constexpr gemm_blocking blocking_of(std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr std::int64_t most_depth = sizeof(T) == 4 ? 384 : 256;
+  // Equal pieces rather than full ones and a small rest, in whole groups of 8 for the unrolled
+  // kernel.
+  const std::int64_t pieces = std::max<std::int64_t>(1, (k + most_depth - 1) / most_depth);
+  const std::int64_t depth = std::min(k, ((k + pieces - 1) / pieces + 7) / 8 * 8);
+  return {depth, std::min<std::int64_t>(n, 384), std::min<std::int64_t>(m, 1024)};
+}
+
+// Whole cache lines, so that both packed blocks are aligned.
+constexpr std::size_t round_to_line(std::int64_t bytes) {
+  return (static_cast<std::size_t>(bytes) + 63) / 64 * 64;
+}
+
+template <class T>
+constexpr std::size_t packed_b_bytes(const gemm_blocking& blocking) {
+  return round_to_line(blocking.depth * blocking.panel * static_cast<std::int64_t>(sizeof(T)));
+}
+template <class T>
+constexpr std::size_t packed_a_bytes(const gemm_blocking& blocking) {
+  return round_to_line(blocking.depth * blocking.slab * static_cast<std::int64_t>(sizeof(T)));
+}
+
+// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)': Eigen's left side is B, of n rows.
+// C is added to.
+template <Floating T>
+void block_panel_product(const matrix_product& product) {
+  using namespace Eigen::internal;
+  using index = Eigen::Index;
+  using traits = gebp_traits<T, T>;
+  using result_mapper = blas_data_mapper<T, index, Eigen::ColMajor, Eigen::Unaligned, 1>;
+  using by_column = const_blas_data_mapper<T, index, Eigen::ColMajor>;
+  using by_row = const_blas_data_mapper<T, index, Eigen::RowMajor>;
+  using packet = typename traits::LhsPacket4Packing;
+  const auto [m, n, k] = std::array{product.m, product.n, product.k};
+  const auto* a = static_cast<const T*>(product.a);
+  const auto* b = static_cast<const T*>(product.b);
+  const gemm_blocking blocking = blocking_of<T>(m, n, k);
+  auto* packed_b = static_cast<T*>(product.workspace);
+  auto* packed_a = packed_b + packed_b_bytes<T>(blocking) / sizeof(T);
+
+  gebp_kernel<T, T, index, result_mapper, traits::mr, traits::nr, false, false> multiply;
+  const result_mapper result(static_cast<T*>(product.c), product.ldc);
+  for (std::int64_t i = 0; i < m; i += blocking.slab) {
+    const std::int64_t rows = std::min(blocking.slab, m - i);
+    for (std::int64_t p = 0; p < k; p += blocking.depth) {
+      const std::int64_t depth = std::min(blocking.depth, k - p);
+      if (product.transpose_a)
+        gemm_pack_rhs<T, index, by_row, traits::nr, Eigen::RowMajor>()(
+            packed_a, by_row(a, product.lda).getSubMapper(p, i), depth, rows);
+      else
+        gemm_pack_rhs<T, index, by_column, traits::nr, Eigen::ColMajor>()(
+            packed_a, by_column(a, product.lda).getSubMapper(p, i), depth, rows);
+      for (std::int64_t j = 0; j < n; j += blocking.panel) {
+        const std::int64_t columns = std::min(blocking.panel, n - j);
+        if (product.transpose_b)
+          gemm_pack_lhs<T, index, by_row, traits::mr, traits::LhsProgress, packet,
+                        Eigen::RowMajor>()(packed_b, by_row(b, product.ldb).getSubMapper(j, p),
+                                           depth, columns);
+        else
+          gemm_pack_lhs<T, index, by_column, traits::mr, traits::LhsProgress, packet,
+                        Eigen::ColMajor>()(packed_b, by_column(b, product.ldb).getSubMapper(j, p),
+                                           depth, columns);
+        multiply(result.getSubMapper(j, i), packed_b, packed_a, columns, depth, rows, T(1));
+      }
+    }
+  }
+}
+
+// One side of C is 1. The vector becomes contiguous in the workspace, and so does a strided result.
+template <Floating T>
+void vector_product(const matrix_product& product) {
+  const bool single_column = product.n == 1;
+  const auto* matrix = static_cast<const T*>(single_column ? product.a : product.b);
+  const auto* vector = static_cast<const T*>(single_column ? product.b : product.a);
+  const std::int64_t stride = single_column ? product.lda : product.ldb;
+  const std::int64_t count = single_column ? product.m : product.n;
+  const std::int64_t vector_stride = single_column ? (product.transpose_b ? 1 : product.ldb)
+                                                   : (product.transpose_a ? product.lda : 1);
+  const std::int64_t result_stride = single_column ? product.ldc : 1;
+  const bool one_row_per_result = single_column ? !product.transpose_a : product.transpose_b;
+  auto* scratch = static_cast<T*>(product.workspace);
+  auto* c = static_cast<T*>(product.c);
+  if (vector_stride != 1) {
+    strided_load(product.k, vector, vector_stride, sizeof(T), scratch);
+    vector = scratch;
+    scratch += product.k;
+  }
+  if (one_row_per_result) {
+    row_vector_product<T>(count, product.k, matrix, stride, vector, c, result_stride,
+                          product.accumulate);
+    return;
+  }
+  T* sums = result_stride == 1 ? c : scratch;
+  if (!product.accumulate)
+    std::fill_n(sums, count, T(0));
+  else if (sums != c)
+    strided_load(count, c, result_stride, sizeof(T), sums);
+  column_vector_product<T>(count, product.k, matrix, stride, vector, sums);
+  if (sums != c) strided_store(count, sums, sizeof(T), c, result_stride);
+}
+
+// Plain loops: integers, and products so small that packing would cost more than multiplying. Rows
+// of B are added up where they are contiguous in memory, dot products taken where columns are.
+template <class T>
+void plain_product(const matrix_product& product) {
+  const auto* a = static_cast<const T*>(product.a);
+  const auto* b = static_cast<const T*>(product.b);
+  auto* c = static_cast<T*>(product.c);
+  const auto multiply_add = [](T x, T y, T sum) {
+    if constexpr (Floating<T>)
+      return x * y + sum;
+    else
+      return add(multiply(x, y), sum);
+  };
+  for (std::int64_t i = 0; i < product.m; ++i) {
+    const T* left = product.transpose_a ? a + i : a + i * product.lda;
+    const std::int64_t step = product.transpose_a ? product.lda : 1;
+    T* row = c + i * product.ldc;
+    if (product.transpose_b) {
+      for (std::int64_t j = 0; j < product.n; ++j)
+        for (std::int64_t p = 0; p < product.k; ++p)
+          row[j] = multiply_add(left[p * step], b[j * product.ldb + p], row[j]);
+    } else {
+      for (std::int64_t p = 0; p < product.k; ++p)
+        for (std::int64_t j = 0; j < product.n; ++j)
+          row[j] = multiply_add(left[p * step], b[p * product.ldb + j], row[j]);
+    }
+  }
+}
+
+inline bool is_tiny(std::int64_t m, std::int64_t n, std::int64_t k) { return m * n * k <= 256; }
+
+}  // namespace detail
+
+/// Bytes of workspace for one product of this shape; fewer rows or columns need no more.
+inline std::size_t gemm_workspace_bytes(dtype type, std::int64_t m, std::int64_t n,
+                                        std::int64_t k) {
+  if (!is_floating(type)) return 0;
+  const auto bytes = [&]<class T>(std::type_identity<T>) {
+    const auto blocking = detail::blocking_of<T>(m, n, k);
+    // The strided operand and result of a product with a vector; a part of the shape may be one.
+    const auto vectors =
+        detail::round_to_line((k + std::max(m, n)) * static_cast<std::int64_t>(sizeof(T)));
+    return std::max(vectors,
+                    detail::packed_b_bytes<T>(blocking) + detail::packed_a_bytes<T>(blocking));
+  };
+  return type == dtype::f32 ? bytes(std::type_identity<float>{})
+                            : bytes(std::type_identity<double>{});
+}
+
+/// The product for elements of type T, on the calling thread; k = 0 gives zeros. Allocates nothing.
+template <Element T>
+  requires(!std::same_as<T, bool>)
+void gemm(const matrix_product& product) {
+  if (product.m <= 0 || product.n <= 0) return;
+  const bool vector = Floating<T> && (product.m == 1 || product.n == 1) && product.k > 0;
+  if (!product.accumulate && !vector)
+    for (std::int64_t i = 0; i < product.m; ++i)
+      std::fill_n(static_cast<T*>(product.c) + i * product.ldc, product.n, T(0));
+  if (product.k <= 0) return;
+  if constexpr (Floating<T>) {
+    if (vector)
+      detail::vector_product<T>(product);
+    else if (detail::is_tiny(product.m, product.n, product.k))
+      detail::plain_product<T>(product);
+    else
+      detail::block_panel_product<T>(product);
+  } else {
+    detail::plain_product<T>(product);
+  }
+}
+
+using gemm_function = void (*)(const matrix_product&);
+
+/// The product for a dtype known at run time; nullptr for bool.
+inline gemm_function gemm_of(dtype type) {
+  switch (type) {
+    case dtype::boolean: return nullptr;
+    case dtype::u8: return &gemm<std::uint8_t>;
+    case dtype::i32: return &gemm<std::int32_t>;
+    case dtype::i64: return &gemm<std::int64_t>;
+    case dtype::f32: return &gemm<float>;
+    case dtype::f64: return &gemm<double>;
+  }
+  return nullptr;
+}
+
+}  // namespace sinter::exec

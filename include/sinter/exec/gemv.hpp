@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// Matrix times vector. Both forms read the matrix once and are bound by that; Eigen's block-panel
+// kernel would pack it first. The order of summation depends on the shape and the instruction set
+// alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include <sinter/exec/simd.hpp>
+
+namespace sinter::exec {
+
+namespace detail {
+
+// The dot products of R rows with x, side by side so that x is loaded once. Two accumulators per
+// row hide the latency of the multiply-add.
+template <int R, Floating T>
+void dot_rows(std::int64_t k, const T* matrix, std::int64_t stride, const T* x, T* sums) {
+  simd<T> even[R];
+  simd<T> odd[R];
+  for (int r = 0; r < R; ++r) even[r] = odd[r] = simd<T>(T(0));
+  std::int64_t p = 0;
+  for (; p + 2 * lanes<T> <= k; p += 2 * lanes<T>) {
+    const simd<T> x0 = load<T>(x + p);
+    const simd<T> x1 = load<T>(x + p + lanes<T>);
+    for (int r = 0; r < R; ++r) {
+      even[r] = fma<T>(load<T>(matrix + r * stride + p), x0, even[r]);
+      odd[r] = fma<T>(load<T>(matrix + r * stride + p + lanes<T>), x1, odd[r]);
+    }
+  }
+  // The rest, one register at a time, the last one padded with zeros.
+  for (; p < k; p += lanes<T>) {
+    const auto bytes =
+        static_cast<std::size_t>(std::min<std::int64_t>(lanes<T>, k - p)) * sizeof(T);
+    alignas(64) T part[static_cast<std::size_t>(lanes<T>)] = {};
+    std::memcpy(part, x + p, bytes);
+    const simd<T> here = load<T>(part);
+    for (int r = 0; r < R; ++r) {
+      std::memcpy(part, matrix + r * stride + p, bytes);
+      even[r] = fma<T>(load<T>(part), here, even[r]);
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    sums[r] = reduce_lanes<T>(even[r] + odd[r], [](T a, T b) { return a + b; });
+}
+
+// y += x[0] row 0 + x[1] row 1 + ... for U registers of y.
+template <int U, Floating T>
+void add_rows(std::int64_t rows, const T* matrix, std::int64_t stride, const T* x, T* y) {
+  simd<T> sum[U];
+  for (int u = 0; u < U; ++u) sum[u] = load<T>(y + u * lanes<T>);
+  for (std::int64_t p = 0; p < rows; ++p) {
+    const T* row = matrix + p * stride;
+    const simd<T> factor(x[p]);
+    for (int u = 0; u < U; ++u) {
+      __builtin_prefetch(row + (2 * U + u) * lanes<T>);
+      sum[u] = fma<T>(load<T>(row + u * lanes<T>), factor, sum[u]);
+    }
+  }
+  for (int u = 0; u < U; ++u) store<T>(y + u * lanes<T>, sum[u]);
+}
+
+}  // namespace detail
+
+/// y[i * y_stride] = or += sum over p of matrix[i][p] x[p], for `rows` rows of k elements.
+template <Floating T>
+void row_vector_product(std::int64_t rows, std::int64_t k, const T* matrix, std::int64_t stride,
+                        const T* x, T* y, std::int64_t y_stride, bool accumulate) {
+  T sums[4];
+  std::int64_t i = 0;
+  const auto write = [&](int count) {
+    for (int r = 0; r < count; ++r) {
+      T& target = y[(i + r) * y_stride];
+      target = accumulate ? target + sums[r] : sums[r];
+    }
+  };
+  for (; i + 4 <= rows; i += 4) {
+    detail::dot_rows<4, T>(k, matrix + i * stride, stride, x, sums);
+    write(4);
+  }
+  for (; i < rows; ++i) {
+    detail::dot_rows<1, T>(k, matrix + i * stride, stride, x, sums);
+    write(1);
+  }
+}
+
+/// y[j] += sum over p of x[p] matrix[p][j], for k rows of `columns` elements. Blocks of 32 rows
+/// keep y in the cache and the rows of the matrix streaming.
+template <Floating T>
+void column_vector_product(std::int64_t columns, std::int64_t k, const T* matrix,
+                           std::int64_t stride, const T* x, T* y) {
+  for (std::int64_t p = 0; p < k; p += 32) {
+    const std::int64_t rows = std::min<std::int64_t>(32, k - p);
+    const T* block = matrix + p * stride;
+    std::int64_t j = 0;
+    for (; j + 4 * lanes<T> <= columns; j += 4 * lanes<T>)
+      detail::add_rows<4, T>(rows, block + j, stride, x + p, y + j);
+    for (; j + lanes<T> <= columns; j += lanes<T>)
+      detail::add_rows<1, T>(rows, block + j, stride, x + p, y + j);
+    if (const auto rest = columns - j; rest > 0) {
+      const auto bytes = static_cast<std::size_t>(rest) * sizeof(T);
+      alignas(64) T part[static_cast<std::size_t>(lanes<T>)] = {};
+      std::memcpy(part, y + j, bytes);
+      simd<T> sum = load<T>(part);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        std::memcpy(part, block + r * stride + j, bytes);
+        sum = fma<T>(load<T>(part), simd<T>(x[p + r]), sum);
+      }
+      store<T>(part, sum);
+      std::memcpy(y + j, part, bytes);
+    }
+  }
+}
+
+}  // namespace sinter::exec

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Common superinstructions: short regions that rewriting produces or that graphs loaded at run time
+// are made of. Each saves a write and a read of the tile per op it absorbs: two-op
+// superinstructions bring a chain of 8 cheap ops from 1.25-1.65 times the fused kernel
+// to 1.02-1.12.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <utility>
+
+#include <sinter/exec/map_kernel.hpp>
+#include <sinter/graph/region.hpp>
+#include <sinter/tensor/dtype.hpp>
+
+namespace sinter::exec {
+
+/// The regions of the library, for f32 or f64. Leaves are numbered in the order of their first use.
+constexpr auto library_regions(dtype type) {
+  using ir::op;
+  ir::region empty;
+  empty.type = type;
+
+  // x * s + b with scalars: scale and shift.
+  ir::region scale_shift = empty;
+  {
+    const int x = scale_shift.add_leaf(false), s = scale_shift.add_leaf(true),
+              b = scale_shift.add_leaf(true);
+    scale_shift.add_node(op::add, scale_shift.add_node(op::mul, x, s), b);
+  }
+  // x * y + z: the affine part of a normalisation.
+  ir::region multiply_then_add = empty;
+  {
+    const int x = multiply_then_add.add_leaf(false), y = multiply_then_add.add_leaf(false);
+    const int z = multiply_then_add.add_leaf(false);
+    multiply_then_add.add_node(op::add, multiply_then_add.add_node(op::mul, x, y), z);
+  }
+  // (x - m) * s: the normalisation itself.
+  ir::region center_scale = empty;
+  {
+    const int x = center_scale.add_leaf(false), m = center_scale.add_leaf(true),
+              s = center_scale.add_leaf(true);
+    center_scale.add_node(op::mul, center_scale.add_node(op::sub, x, m), s);
+  }
+  // e^(x - m): softmax.
+  ir::region exp_shifted = empty;
+  {
+    const int x = exp_shifted.add_leaf(false), m = exp_shifted.add_leaf(true);
+    exp_shifted.add_node(op::exp, exp_shifted.add_node(op::sub, x, m));
+  }
+  // (x - m)^2: variance.
+  ir::region squared_deviation = empty;
+  {
+    const int x = squared_deviation.add_leaf(false), m = squared_deviation.add_leaf(true);
+    const int d = squared_deviation.add_node(op::sub, x, m);
+    squared_deviation.add_node(op::mul, d, d);
+  }
+  // silu(x) * y: the gate of a SwiGLU.
+  ir::region gated_silu = empty;
+  {
+    const int x = gated_silu.add_leaf(false), y = gated_silu.add_leaf(false);
+    gated_silu.add_node(op::mul, gated_silu.add_node(op::silu, x), y);
+  }
+  // relu(x + b) and gelu(x + b): a bias and an activation.
+  ir::region relu_bias = empty;
+  {
+    const int x = relu_bias.add_leaf(false), b = relu_bias.add_leaf(false);
+    relu_bias.add_node(op::relu, relu_bias.add_node(op::add, x, b));
+  }
+  ir::region gelu_bias = empty;
+  {
+    const int x = gelu_bias.add_leaf(false), b = gelu_bias.add_leaf(false);
+    gelu_bias.add_node(op::gelu, gelu_bias.add_node(op::add, x, b));
+  }
+  // w - s * g: a step of gradient descent.
+  ir::region descent = empty;
+  {
+    const int w = descent.add_leaf(false), s = descent.add_leaf(true), g = descent.add_leaf(false);
+    descent.add_node(op::sub, w, descent.add_node(op::mul, s, g));
+  }
+  // s * x + t * y: moving averages of optimizers.
+  ir::region blend = empty;
+  {
+    const int s = blend.add_leaf(true), x = blend.add_leaf(false), t = blend.add_leaf(true);
+    const int y = blend.add_leaf(false);
+    const int first = blend.add_node(op::mul, s, x);
+    blend.add_node(op::add, first, blend.add_node(op::mul, t, y));
+  }
+  return std::array{scale_shift, multiply_then_add, center_scale, exp_shifted, squared_deviation,
+                    gated_silu,  relu_bias,         gelu_bias,    descent,     blend};
+}
+
+/// The library's instructions for T (float or double).
+template <Floating T>
+constexpr auto library_instructions() {
+  constexpr auto regions = library_regions(dtype_of<T>);
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<ir::instruction, regions.size()>{
+        ir::instruction{regions[I], &map_kernel<library_regions(dtype_of<T>)[I]>}...};
+  }(std::make_index_sequence<regions.size()>{});
+}
+
+}  // namespace sinter::exec

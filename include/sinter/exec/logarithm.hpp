@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Logarithms after fdlibm's e_log.c and e_log2.c (Sun Microsystems, 1993) and Cephes' logf
+// (Moshier), for registers: both cases of every branch are computed. pow, whose exact cases are
+// many, is left to the C library lane by lane.
+#pragma once
+
+#include <cmath>
+
+#include <sinter/exec/exponential.hpp>
+
+namespace sinter::exec {
+
+namespace detail {
+
+// x = 2^exponent (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), and log(1 + f) = f - half_square +
+// tail.
+template <Floating T>
+struct log_parts {
+  simd<T> exponent;
+  simd<T> f;
+  simd<T> half_square;
+  simd<T> tail;
+};
+
+template <Floating T>
+[[gnu::always_inline]] inline log_parts<T> split_log(simd<T> x) {
+  using format = float_format<T>;
+  using bits = simd_bits<T>;
+  constexpr bool narrow = sizeof(T) == 4;
+  constexpr int shift = format::mantissa_bits;
+  const simd_mask<T> denormal = x < simd<T>(format::smallest_normal);
+  x = select<T>(denormal, mul<T>(x, narrow ? T(0x1p25) : T(0x1p54)), x);
+
+  using word = typename bits::value_type;
+  constexpr word one = std::bit_cast<word>(T(1));
+  constexpr word root_half = narrow ? word(0x3f3504f3) : word(0x3fe6a09e00000000);
+  constexpr word whole = std::bit_cast<word>(narrow ? T(0x1p23) : T(0x1p52));
+  // The bits of a whole number below 2^23 (2^52) under the exponent of 2^23 (2^52) are that number
+  // plus 2^23 (2^52).
+  const bits moved = as_bits<T>(x) + bits(word(one - root_half));
+  const simd<T> biased =
+      from_bits<T>((moved >> shift) | bits(whole)) - simd<T>(std::bit_cast<T>(whole));
+  const simd<T> bias = select<T>(denormal, simd<T>(narrow ? T(127 + 25) : T(1023 + 54)),
+                                 simd<T>(narrow ? T(127) : T(1023)));
+  const simd<T> mantissa =
+      from_bits<T>((moved & bits(word((word(1) << shift) - 1))) + bits(root_half));
+
+  const simd<T> f = mantissa - simd<T>(T(1));
+  if constexpr (narrow) {
+    // Cephes' logf: f^3 P(f). A division would take as long as all the rest.
+    const simd<T> square = mul<T>(f, f);
+    const simd<T> series = polynomial<T>(f, 3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1,
+                                         -1.6668057665e-1, 1.4249322787e-1, -1.2420140846e-1,
+                                         1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2);
+    return {biased - bias, f, mul<T>(square, T(0.5)), mul<T>(mul<T>(f, square), series)};
+  } else {
+    // fdlibm's: s = f/(2 + f), and log(1 + f) = f - s (f - R) in even powers of s.
+    const simd<T> s = f / (simd<T>(T(2)) + f);
+    const simd<T> z = mul<T>(s, s);
+    const simd<T> half_square = mul<T>(mul<T>(f, T(0.5)), f);
+    const simd<T> series =
+        polynomial<T>(z, 6.666666666666735130e-01, 3.999999999940941908e-01,
+                      2.857142874366239149e-01, 2.222219843214978396e-01, 1.818357216161805012e-01,
+                      1.531383769920937332e-01, 1.479819860511658591e-01);
+    return {biased - bias, f, half_square, mul<T>(s, fma<T>(z, series, half_square))};
+  }
+}
+
+// The values at 0, infinity, below 0 and at NaN.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> finish_log(simd<T> x, simd<T> result) {
+  using format = float_format<T>;
+  const simd<T> zero(T(0));
+  const simd<T> invalid =
+      select<T>(x == zero, simd<T>(-format::infinity), simd<T>(format::not_a_number));
+  const simd<T> large = select<T>(x == simd<T>(format::infinity), x, result);
+  return select<T>(x > zero, large, invalid);
+}
+
+}  // namespace detail
+
+/// The natural logarithm within 0.8 ULP; denormal x included. log(0) = -inf, NaN below 0.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> log(simd<T> x) {
+  const detail::log_parts<T> parts = detail::split_log<T>(x);
+  constexpr bool narrow = sizeof(T) == 4;
+  // The exponent times the first part of log 2 is exact.
+  const T high = narrow ? T(6.9313812256e-01) : T(6.93147180369123816490e-01);
+  const T low = narrow ? T(9.0580006145e-06) : T(1.90821492927058770002e-10);
+  const simd<T> correction = fma<T>(parts.exponent, low, parts.tail) - parts.half_square;
+  return detail::finish_log<T>(x, fma<T>(parts.exponent, high, parts.f + correction));
+}
+
+/// The logarithm to base 2 within 0.8 ULP, exact for powers of two.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> log2(simd<T> x) {
+  const detail::log_parts<T> parts = detail::split_log<T>(x);
+  constexpr bool narrow = sizeof(T) == 4;
+  // 1/log 2 in two parts and log(1 + f) in two parts whose leading product is exact.
+  const T inverse_high = narrow ? T(1.4428710938e+00) : T(1.44269504072144627571e+00);
+  const T inverse_low = narrow ? T(-1.7605285393e-04) : T(1.67517131648865118353e-10);
+  using bits = simd_bits<T>;
+  using word = typename bits::value_type;
+  const bits upper(narrow ? word(0xfffff000) : word(0xffffffff00000000));
+  const simd<T> high = from_bits<T>(as_bits<T>(parts.f - parts.half_square) & upper);
+  const simd<T> low = ((parts.f - high) - parts.half_square) + parts.tail;
+  const simd<T> product = mul<T>(high, inverse_high);
+  simd<T> rest = fma<T>(low, inverse_high, mul<T>(low + high, inverse_low));
+  const simd<T> sum = parts.exponent + product;
+  rest = rest + ((parts.exponent - sum) + product);
+  return detail::finish_log<T>(x, rest + sum);
+}
+
+/// x^y as the C library has it, special cases included.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> pow(simd<T> x, simd<T> y) {
+  return for_each_lane<T>([](T a, T b) { return std::pow(a, b); }, x, y);
+}
+
+}  // namespace sinter::exec

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+// Reductions over rows (contiguous elements) and over columns (one accumulator per column). The
+// order in which elements combine depends on the shape and the instruction set alone. An
+// accumulator starts as the identity and may be fed in pieces, in order.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <sinter/exec/elementwise.hpp>
+#include <sinter/tensor/dtype.hpp>
+
+namespace sinter::exec {
+
+/// What reductions combine with. Sums and products of integers wrap in their own dtype; a NaN makes
+/// max and min NaN; argmax is the first position of the largest value, NaN counting as largest.
+enum class monoid : std::uint8_t { sum, max, min, prod, argmax };
+inline constexpr int monoid_count = 5;
+
+/// The monoid of a reduction op. Precondition: `code` is one of reduce_* or argmax.
+constexpr monoid monoid_of(ir::op code) {
+  if (code == ir::op::reduce_max) return monoid::max;
+  if (code == ir::op::reduce_min) return monoid::min;
+  if (code == ir::op::reduce_prod) return monoid::prod;
+  return code == ir::op::argmax ? monoid::argmax : monoid::sum;
+}
+
+/// The accumulator of argmax: the largest of the `count` elements seen so far and its position
+/// among them. All other accumulators are one element.
+template <class T>
+struct argmax_state {
+  T value;
+  std::int64_t index;
+  std::int64_t count;
+};
+
+/// Combines n contiguous elements x into *accumulator.
+using row_reduce_function = void (*)(std::int64_t n, const void* x, void* accumulator);
+/// accumulator[j] = accumulator[j] op x[i][j] over all rows i; row_stride counts elements.
+using column_reduce_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
+                                        std::int64_t row_stride, void* accumulator);
+/// accumulator[j] = accumulator[j] op other[j] for n accumulators; `other` has seen what comes
+/// behind.
+using combine_function = void (*)(std::int64_t n, const void* other, void* accumulator);
+/// Sets n accumulators to the identity.
+using identity_function = void (*)(std::int64_t n, void* accumulator);
+/// Writes the results of n accumulators: their values, or the i64 positions of argmax.
+using finish_function = void (*)(std::int64_t n, const void* accumulator, void* result);
+
+/// All functions of one monoid for one dtype, with the size of its accumulator.
+struct reduction_kernels {
+  row_reduce_function row;
+  column_reduce_function column;
+  combine_function combine;
+  identity_function identity;
+  finish_function finish;
+  std::size_t accumulator_bytes;
+};
+
+namespace detail {
+
+template <monoid M, class T>
+constexpr T identity_of() {
+  using limits = std::numeric_limits<T>;
+  if constexpr (M == monoid::sum)
+    return T(0);
+  else if constexpr (M == monoid::prod)
+    return T(1);
+  else if constexpr (M == monoid::max)
+    return limits::has_infinity ? -limits::infinity() : limits::lowest();
+  else
+    return limits::has_infinity ? limits::infinity() : limits::max();
+}
+
+// Two registers, two integers.
+template <monoid M, class V>
+[[gnu::always_inline]] inline V combine(V a, V b) {
+  if constexpr (M == monoid::sum)
+    return apply<ir::op::add>(a, b);
+  else if constexpr (M == monoid::prod)
+    return apply<ir::op::mul>(a, b);
+  else if constexpr (M == monoid::max)
+    return apply<ir::op::maximum>(a, b);
+  else
+    return apply<ir::op::minimum>(a, b);
+}
+
+// Two single floats: the same results as a lane of `combine` without a detour through registers.
+template <monoid M, Floating T>
+T combine_single(T a, T b) {
+  if constexpr (M == monoid::sum)
+    return a + b;
+  else if constexpr (M == monoid::prod)
+    return a * b;
+  else if constexpr (M == monoid::max)
+    return a > b || a != a ? a : b;
+  else
+    return a < b || a != a ? a : b;
+}
+
+// Four accumulators hide the latency of an addition; a block of 64 registers leaves 16 additions in
+// a row to each.
+inline constexpr std::int64_t reduce_block = 64;
+
+// All lanes of `count` registers, lane by lane. Long runs are halved recursively, so that the error
+// of a sum grows with the logarithm of its length (pairwise summation).
+template <monoid M, Floating T>
+simd<T> reduce_registers(const T* x, std::int64_t count) {
+  if (count > reduce_block) {
+    const std::int64_t half = (count / 2 + reduce_block - 1) / reduce_block * reduce_block;
+    const simd<T> front = reduce_registers<M>(x, half);
+    return combine<M>(front, reduce_registers<M>(x + half * lanes<T>, count - half));
+  }
+  simd<T> a(identity_of<M, T>());
+  simd<T> b = a;
+  simd<T> c = a;
+  simd<T> d = a;
+  std::int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    const T* at = x + i * lanes<T>;
+    a = combine<M>(a, load<T>(at));
+    b = combine<M>(b, load<T>(at + lanes<T>));
+    c = combine<M>(c, load<T>(at + 2 * lanes<T>));
+    d = combine<M>(d, load<T>(at + 3 * lanes<T>));
+  }
+  for (; i < count; ++i) a = combine<M>(a, load<T>(x + i * lanes<T>));
+  return combine<M>(combine<M>(a, b), combine<M>(c, d));
+}
+
+template <monoid M, class T>
+T reduce_row(std::int64_t n, const T* x) {
+  if constexpr (Floating<T>) {
+    const std::int64_t whole = n / lanes<T>;
+    simd<T> all = reduce_registers<M>(x, whole);
+    if (const std::int64_t rest = n - whole * lanes<T>; rest != 0) {
+      alignas(64) T padded[static_cast<std::size_t>(lanes<T>)];
+      store<T>(padded, simd<T>(identity_of<M, T>()));
+      std::memcpy(padded, x + whole * lanes<T>, static_cast<std::size_t>(rest) * sizeof(T));
+      all = combine<M>(all, load<T>(padded));
+    }
+    return reduce_lanes<T>(all, [](T a, T b) { return combine_single<M>(a, b); });
+  } else {
+    T all = identity_of<M, T>();
+    for (std::int64_t i = 0; i < n; ++i) all = combine<M>(all, x[i]);
+    return all;
+  }
+}
+
+template <monoid M, class T>
+void row_kernel(std::int64_t n, const void* x, void* accumulator) {
+  auto& target = *static_cast<T*>(accumulator);
+  const T row = reduce_row<M>(n, static_cast<const T*>(x));
+  if constexpr (Floating<T>)
+    target = combine_single<M>(target, row);
+  else
+    target = combine<M>(target, row);
+}
+
+// Rows that are combined in registers before an accumulator is touched: a block costs one read and
+// write of the accumulators, and the error of a sum grows with the number of blocks rather than of
+// rows.
+inline constexpr std::int64_t column_block = 32;
+
+// Registers x [0, rows) x U of a block, combined into the accumulators. The lines two strips ahead
+// are prefetched: hardware does not follow 32 rows at once.
+template <monoid M, int U, Floating T>
+void reduce_strip(std::int64_t rows, const T* x, std::int64_t row_stride, T* accumulator) {
+  simd<T> partial[U];
+  for (int u = 0; u < U; ++u) partial[u] = load<T>(x + u * lanes<T>);
+  for (std::int64_t i = 1; i < rows; ++i) {
+    const T* row = x + i * row_stride;
+    if constexpr (U > 1)
+      for (int u = 0; u < U; ++u) __builtin_prefetch(row + (2 * U + u) * lanes<T>);
+    for (int u = 0; u < U; ++u) partial[u] = combine<M>(partial[u], load<T>(row + u * lanes<T>));
+  }
+  for (int u = 0; u < U; ++u)
+    store<T>(accumulator + u * lanes<T>,
+             combine<M>(load<T>(accumulator + u * lanes<T>), partial[u]));
+}
+
+template <monoid M, class T>
+void column_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
+                   void* accumulator) {
+  const auto* element = static_cast<const T*>(x);
+  auto* target = static_cast<T*>(accumulator);
+  if constexpr (Floating<T>) {
+    for (std::int64_t i = 0; i < rows; i += column_block, element += column_block * row_stride) {
+      const std::int64_t height = std::min(column_block, rows - i);
+      std::int64_t j = 0;
+      for (; j + 4 * lanes<T> <= columns; j += 4 * lanes<T>)
+        reduce_strip<M, 4>(height, element + j, row_stride, target + j);
+      for (; j + lanes<T> <= columns; j += lanes<T>)
+        reduce_strip<M, 1>(height, element + j, row_stride, target + j);
+      if (const std::int64_t rest = columns - j; rest > 0) {
+        T partial[static_cast<std::size_t>(lanes<T>)];
+        for (std::int64_t c = 0; c < rest; ++c) partial[c] = element[j + c];
+        for (std::int64_t r = 1; r < height; ++r)
+          for (std::int64_t c = 0; c < rest; ++c)
+            partial[c] = combine_single<M>(partial[c], element[r * row_stride + j + c]);
+        for (std::int64_t c = 0; c < rest; ++c)
+          target[j + c] = combine_single<M>(target[j + c], partial[c]);
+      }
+    }
+  } else {
+    for (std::int64_t i = 0; i < rows; ++i, element += row_stride)
+      for (std::int64_t j = 0; j < columns; ++j) target[j] = combine<M>(target[j], element[j]);
+  }
+}
+
+template <monoid M, class T>
+void combine_kernel(std::int64_t n, const void* other, void* accumulator) {
+  column_kernel<M, T>(1, n, other, 0, accumulator);
+}
+
+template <monoid M, class T>
+void identity_kernel(std::int64_t n, void* accumulator) {
+  std::fill_n(static_cast<T*>(accumulator), n, identity_of<M, T>());
+}
+
+template <class T>
+void finish_kernel(std::int64_t n, const void* accumulator, void* result) {
+  if (n > 0) std::memmove(result, accumulator, static_cast<std::size_t>(n) * sizeof(T));
+}
+
+template <class T>
+bool is_larger(T x, T best) {
+  if constexpr (Floating<T>)
+    return x > best || (x != x && best == best);
+  else
+    return x > best;
+}
+
+// The largest value is found at full speed, then its first position; both run over data that is in
+// the cache.
+template <class T>
+void argmax_row(std::int64_t n, const void* x, void* accumulator) {
+  const auto* element = static_cast<const T*>(x);
+  auto& state = *static_cast<argmax_state<T>*>(accumulator);
+  if (n <= 0) return;
+  const T largest = reduce_row<monoid::max>(n, element);
+  if (state.count == 0 || is_larger(largest, state.value)) {
+    std::int64_t i = 0;
+    if constexpr (Floating<T>) {
+      const simd<T> wanted(largest);
+      const bool wants_nan = largest != largest;
+      for (; i + lanes<T> <= n; i += lanes<T>) {
+        const simd<T> here = load<T>(element + i);
+        if (xsimd::any(wants_nan ? is_nan<T>(here) : here == wanted)) break;
+      }
+    }
+    while (is_larger(largest, element[i])) ++i;
+    state.value = largest;
+    state.index = state.count + i;
+  }
+  state.count += n;
+}
+
+template <class T>
+void argmax_column(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
+                   void* accumulator) {
+  const auto* element = static_cast<const T*>(x);
+  auto* state = static_cast<argmax_state<T>*>(accumulator);
+  for (std::int64_t i = 0; i < rows; ++i, element += row_stride)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const bool better = state[j].count == 0 || is_larger(element[j], state[j].value);
+      state[j] = {better ? element[j] : state[j].value, better ? state[j].count : state[j].index,
+                  state[j].count + 1};
+    }
+}
+
+template <class T>
+void argmax_combine(std::int64_t n, const void* other, void* accumulator) {
+  const auto* behind = static_cast<const argmax_state<T>*>(other);
+  auto* state = static_cast<argmax_state<T>*>(accumulator);
+  for (std::int64_t j = 0; j < n; ++j) {
+    if (behind[j].count == 0) continue;
+    if (state[j].count == 0 || is_larger(behind[j].value, state[j].value)) {
+      state[j].value = behind[j].value;
+      state[j].index = state[j].count + behind[j].index;
+    }
+    state[j].count += behind[j].count;
+  }
+}
+
+template <class T>
+void argmax_identity(std::int64_t n, void* accumulator) {
+  std::fill_n(static_cast<argmax_state<T>*>(accumulator), n, argmax_state<T>{});
+}
+
+template <class T>
+void argmax_finish(std::int64_t n, const void* accumulator, void* result) {
+  const auto* state = static_cast<const argmax_state<T>*>(accumulator);
+  auto* index = static_cast<std::int64_t*>(result);
+  for (std::int64_t j = 0; j < n; ++j) index[j] = state[j].index;
+}
+
+template <monoid M, class T>
+constexpr reduction_kernels reduction_of() {
+  if constexpr (M == monoid::argmax)
+    return {&argmax_row<T>,      &argmax_column<T>, &argmax_combine<T>,
+            &argmax_identity<T>, &argmax_finish<T>, sizeof(argmax_state<T>)};
+  else
+    return {&row_kernel<M, T>,      &column_kernel<M, T>, &combine_kernel<M, T>,
+            &identity_kernel<M, T>, &finish_kernel<T>,    sizeof(T)};
+}
+
+}  // namespace detail
+
+/// The reductions of one dtype, indexed by monoid.
+using reduction_table = std::array<reduction_kernels, static_cast<std::size_t>(monoid_count)>;
+
+template <Element T>
+  requires(!std::same_as<T, bool>)
+constexpr reduction_table reductions() {
+  return {detail::reduction_of<monoid::sum, T>(), detail::reduction_of<monoid::max, T>(),
+          detail::reduction_of<monoid::min, T>(), detail::reduction_of<monoid::prod, T>(),
+          detail::reduction_of<monoid::argmax, T>()};
+}
+
+}  // namespace sinter::exec

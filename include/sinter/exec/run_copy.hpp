@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Nests that only move elements: assemble (pad, concat) writes pieces into blocks of its output, alias gives memory
+// another shape, and copies it only where no strides can express that.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include <sinter/exec/parallel.hpp>
+#include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/tile_nest.hpp>
+
+namespace sinter::exec {
+
+class assemble_nest {
+ public:
+  assemble_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
+      : nest_(&nest), buffer_(nest.stores.at(0).buffer) {
+    const planning::buffer& out = plan.buffers[static_cast<std::size_t>(buffer_)];
+    const double share = nest.predicted_nanoseconds / static_cast<double>(nest.pieces.size() + 1);
+    for (const planning::piece& piece : nest.pieces) {
+      copies_.push_back(copy_nest(piece.source, out.type, buffer_, share));
+      pieces_.emplace_back(kernels, copies_.back());
+    }
+    dispatch(out.type, [&]<class T>(std::type_identity<T>) {
+      const auto value = static_cast<T>(nest.fill);
+      std::memcpy(fill_.data(), &value, sizeof value);
+    });
+    size_ = size_of(out.type);
+  }
+
+  memory_need bind(const binding& at) {
+    target_ = at[buffer_];
+    count_ = element_count(target_.shape);
+    memory_need out;
+    std::int64_t covered = 0;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      strided_view block = target_;
+      block.shape = at.evaluate(copies_[i].space);
+      for (std::size_t axis = 0; axis < block.shape.size(); ++axis)
+        block.offset += at.evaluate(nest_->pieces[i].offset[axis]) * block.strides[axis];
+      covered += element_count(block.shape);
+      out.include(pieces_[i].bind(at, &block));
+    }
+    // The pieces of a concat cover everything; what a pad leaves is filled first.
+    fills_ = covered < count_;
+    return out;
+  }
+
+  void run(const run_memory& memory) const {
+    if (fills_) {
+      std::byte* at = memory.bases[target_.buffer] + target_.offset * static_cast<std::int64_t>(size_);
+      const double share = nest_->predicted_nanoseconds / static_cast<double>(pieces_.size() + 1);
+      parallel_for(divide_up(count_, task_elements), share, [&](std::int64_t task, int) {
+        const std::int64_t first = task * task_elements;
+        exec::fill(std::min(task_elements, count_ - first), fill_.data(), size_, at + first * static_cast<std::int64_t>(size_));
+      });
+    }
+    for (const tile_nest& piece : pieces_) piece.run(memory);
+  }
+
+ private:
+  const planning::nest* nest_;
+  int buffer_;
+  std::deque<planning::nest> copies_;  // a deque: the pieces keep references
+  std::deque<tile_nest> pieces_;
+  std::array<std::byte, 8> fill_{};
+  std::size_t size_ = 0;
+  strided_view target_;
+  std::int64_t count_ = 0;
+  bool fills_ = false;
+};
+
+// Is `buffer`, if it names the memory of an argument from nest `number` on, read when or after an output that may be
+// that very argument is written?
+inline bool is_read_behind_overwrite(const planning::plan& plan, std::size_t number, int argument_buffer, int buffer) {
+  std::vector<bool> names(plan.buffers.size(), false);
+  names[static_cast<std::size_t>(buffer)] = true;
+  bool overwritten = false;
+  for (std::size_t i = number + 1; i < plan.nests.size(); ++i) {
+    const planning::nest& n = plan.nests[i];
+    bool reads = false;
+    for (const planning::access& a : n.accesses) reads = reads || names[static_cast<std::size_t>(a.buffer)];
+    for (const planning::piece& p : n.pieces) reads = reads || names[static_cast<std::size_t>(p.source.buffer)];
+    for (const planning::store& s : n.stores) {
+      overwritten = overwritten || may_overlap(plan, s.buffer, argument_buffer);
+      if (reads && n.kind == planning::nest_kind::alias) names[static_cast<std::size_t>(s.buffer)] = true;
+    }
+    if (reads && overwritten) return true;
+  }
+  return false;
+}
+
+class alias_nest {
+ public:
+  alias_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
+      : nest_(&nest), buffer_(nest.stores.at(0).buffer), must_copy_(must_copy(plan, nest)),
+        copy_(copy_nest(nest.accesses.at(0), plan.buffers[static_cast<std::size_t>(buffer_)].type, buffer_, nest.predicted_nanoseconds)),
+        copier_(kernels, copy_) {}
+
+  alias_nest(const alias_nest&) = delete;  // the copier refers to the copy
+  alias_nest& operator=(const alias_nest&) = delete;
+
+  /// Forwards the buffer to its operand's memory where the operand's strides allow the new shape.
+  memory_need bind(binding& at) {
+    strided_view view = at.view(nest_->accesses[0]);
+    copies_ = must_copy_ || !try_reshape(view, at[buffer_].shape);
+    if (!copies_) {
+      at.forward(buffer_, view);
+      return {};
+    }
+    strided_view block = at[buffer_];
+    block.shape = at.evaluate(copy_.space);
+    block.strides = row_major_strides(block.shape);
+    return copier_.bind(at, &block);
+  }
+
+  void run(const run_memory& memory) const {
+    if (copies_) copier_.run(memory);
+  }
+
+ private:
+  // The memory plan knows lifetimes of buffers, not of what they are forwarded to.
+  static bool must_copy(const planning::plan& plan, const planning::nest& nest) {
+    const int source = nest.accesses.at(0).buffer, target = nest.stores.at(0).buffer;
+    const planning::buffer& from = plan.buffers[static_cast<std::size_t>(source)];
+    const planning::buffer& to = plan.buffers[static_cast<std::size_t>(target)];
+    if (to.place == planning::place::output) return true;
+    if (from.place == planning::place::arena) return to.bytes != 0 && to.offset != from.offset;
+    return is_read_behind_overwrite(plan, static_cast<std::size_t>(&nest - plan.nests.data()), source, target);
+  }
+
+  const planning::nest* nest_;
+  int buffer_;
+  bool must_copy_;
+  planning::nest copy_;
+  tile_nest copier_;
+  bool copies_ = false;
+};
+
+}  // namespace sinter::exec

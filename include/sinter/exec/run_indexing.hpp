@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// gather and scatter_add. Every index is checked before anything is written; updates are added in their order, whoever
+// adds them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include <sinter/exec/bound_access.hpp>
+#include <sinter/exec/copy.hpp>
+#include <sinter/exec/parallel.hpp>
+#include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/scalar.hpp>
+#include <sinter/exec/strided_runs.hpp>
+#include <sinter/plan/nest.hpp>
+#include <sinter/support/error.hpp>
+
+namespace sinter::exec {
+
+// The indices of a gather or scatter_add, read in row-major order.
+class index_list {
+ public:
+  void bind(const binding& at, const planning::access& access) {
+    view_ = at.view(access);
+    type_ = at.type(access.buffer);
+    is_argument_ = at.plan().buffers[static_cast<std::size_t>(view_.buffer)].place == planning::place::argument;
+    count_ = element_count(view_.shape);
+    merge_axes(view_.shape, view_.strides);
+  }
+
+  std::int64_t count() const { return count_; }
+  bool is_argument() const { return is_argument_; }
+
+  std::int64_t operator()(const run_memory& memory, std::int64_t position) const {
+    std::int64_t at = view_.offset;
+    if (view_.shape.size() == 1) at += position * view_.strides[0];
+    else at += offset_of(view_.shape, view_.strides, position);
+    const std::byte* element = memory.bases[view_.buffer] + at * static_cast<std::int64_t>(size_of(type_));
+    if (type_ == dtype::i32) return read<std::int32_t>(element);
+    if (type_ == dtype::u8) return read<std::uint8_t>(element);
+    return read<std::int64_t>(element);
+  }
+
+  /// Throws index_error unless all are in [0, extent).
+  void check(const run_memory& memory, const char* op, std::int64_t extent) const {
+    for (std::int64_t i = 0; i < count_; ++i)
+      if (const std::int64_t value = (*this)(memory, i); value < 0 || value >= extent)
+        throw index_error(std::string(op) + ": index " + std::to_string(value) + " is outside of extent " +
+                          std::to_string(extent));
+  }
+
+ private:
+  template <class T>
+  static std::int64_t read(const std::byte* at) {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    return static_cast<std::int64_t>(value);
+  }
+
+  strided_view view_;
+  dtype type_{};
+  std::int64_t count_ = 0;
+  bool is_argument_ = false;
+};
+
+// The axes before, at and behind the indexed axis of a strided operand.
+struct indexed_view {
+  strided_view view;
+  shape_vector before, before_strides, behind, behind_strides;
+  std::int64_t before_count = 1, behind_count = 1;
+
+  /// `width` axes from `axis` on are indexed.
+  void bind(const strided_view& from, std::size_t axis, std::size_t width) {
+    view = from;
+    before = shape_vector(from.shape.begin(), from.shape.begin() + axis);
+    before_strides = shape_vector(from.strides.begin(), from.strides.begin() + axis);
+    behind = shape_vector(from.shape.begin() + axis + width, from.shape.end());
+    behind_strides = shape_vector(from.strides.begin() + axis + width, from.strides.end());
+    before_count = element_count(before);
+    behind_count = element_count(behind);
+    merge_axes(before, before_strides);
+    merge_axes(behind, behind_strides);
+  }
+};
+
+class gather_nest {
+ public:
+  explicit gather_nest(const planning::nest& nest) : nest_(&nest) {}
+
+  memory_need bind(const binding& at) {
+    const auto axis = static_cast<std::size_t>(nest_->axis);
+    const strided_view x = at.view(nest_->accesses[0]);
+    size_ = at.element_size(nest_->accesses[0].buffer);
+    x_.bind(x, axis, 1);
+    extent_ = x.shape[axis];
+    axis_stride_ = x.strides[axis];
+    indices_.bind(at, nest_->accesses[1]);
+    target_ = at[nest_->stores[0].buffer];
+    return {};
+  }
+
+  /// Checks indices that are an argument: before any nest of the plan has run.
+  void check_arguments(const run_memory& memory) const {
+    if (indices_.is_argument()) indices_.check(memory, "gather", extent_);
+  }
+
+  void run(const run_memory& memory) const {
+    if (!indices_.is_argument()) indices_.check(memory, "gather", extent_);
+    const std::int64_t rows = x_.before_count * indices_.count(), width = x_.behind_count;
+    if (rows == 0 || width == 0) return;
+    const auto size = static_cast<std::int64_t>(size_);
+    const std::byte* source = memory.bases[x_.view.buffer] + x_.view.offset * size;
+    std::byte* target = memory.bases[target_.buffer] + target_.offset * size;
+    const std::int64_t rows_per_task = std::max<std::int64_t>(1, task_elements / width);
+    parallel_for(divide_up(rows, rows_per_task), nest_->predicted_nanoseconds, [&](std::int64_t task, int) {
+      for (std::int64_t row = task * rows_per_task; row < std::min(rows, (task + 1) * rows_per_task); ++row) {
+        const std::int64_t before = row / indices_.count();
+        const std::int64_t at = offset_of(x_.before, x_.before_strides, before) +
+                                indices_(memory, row - before * indices_.count()) * axis_stride_;
+        for_each_run(x_.behind, x_.behind_strides, 0, width,
+                     [&](std::int64_t offset, std::int64_t stride, std::int64_t count, std::int64_t done) {
+                       strided_load(count, source + (at + offset) * size, stride, size_, target + (row * width + done) * size);
+                     });
+      }
+    });
+  }
+
+ private:
+  const planning::nest* nest_;
+  indexed_view x_;
+  index_list indices_;
+  strided_view target_;
+  std::size_t size_ = 0;
+  std::int64_t extent_ = 0, axis_stride_ = 0;
+};
+
+class scatter_nest {
+ public:
+  scatter_nest(const planning::plan& plan, const planning::nest& nest)
+      : nest_(&nest), type_(plan.buffers[static_cast<std::size_t>(nest.stores.at(0).buffer)].type) {
+    if (type_ == dtype::boolean) throw dtype_error("executor: scatter_add on bool");
+  }
+
+  memory_need bind(const binding& at) {
+    const auto axis = static_cast<std::size_t>(nest_->axis);
+    indices_.bind(at, nest_->accesses[1]);
+    updates_view_ = at.view(nest_->accesses[0]);
+    const std::size_t width = nest_->accesses[1].shape.size();
+    updates_.bind(updates_view_, axis, width);
+    indexed_ = shape_vector(updates_view_.shape.begin() + axis, updates_view_.shape.begin() + axis + width);
+    indexed_strides_ = shape_vector(updates_view_.strides.begin() + axis, updates_view_.strides.begin() + axis + width);
+    merge_axes(indexed_, indexed_strides_);
+    target_ = at[nest_->stores[0].buffer];
+    extent_ = target_.shape[axis];
+    // Every task has columns of its own and sees all updates, so their order is kept. 16 columns fill a line.
+    columns_per_task_ = updates_.behind_count;
+    if (updates_.before_count < 8) columns_per_task_ = std::max<std::int64_t>(16, round_up_to(divide_up(updates_.behind_count, 16), 16));
+    return {};
+  }
+
+  void check_arguments(const run_memory& memory) const {
+    if (indices_.is_argument()) indices_.check(memory, "scatter_add", extent_);
+  }
+
+  void run(const run_memory& memory) const {
+    if (!indices_.is_argument()) indices_.check(memory, "scatter_add", extent_);
+    const std::int64_t width = updates_.behind_count;
+    if (updates_.before_count == 0 || width == 0 || extent_ == 0) return;
+    const std::int64_t parts = divide_up(width, columns_per_task_);
+    dispatch(type_, [&]<class T>(std::type_identity<T>) {
+      if constexpr (!std::is_same_v<T, bool>)
+        parallel_for(updates_.before_count * parts, nest_->predicted_nanoseconds, [&](std::int64_t task, int) {
+          const std::int64_t column = task % parts * columns_per_task_;
+          add_columns<T>(memory, task / parts, column, std::min(columns_per_task_, width - column));
+        });
+    });
+  }
+
+ private:
+  template <class T>
+  void add_columns(const run_memory& memory, std::int64_t before, std::int64_t column, std::int64_t columns) const {
+    const std::int64_t width = updates_.behind_count;
+    T* out = reinterpret_cast<T*>(memory.bases[target_.buffer]) + target_.offset + before * extent_ * width + column;
+    const T* in = reinterpret_cast<const T*>(memory.bases[updates_view_.buffer]) + updates_view_.offset +
+                  offset_of(updates_.before, updates_.before_strides, before);
+    for (std::int64_t i = 0; i < extent_; ++i) std::fill_n(out + i * width, columns, T(0));
+    for (std::int64_t j = 0; j < indices_.count(); ++j) {
+      T* row = out + indices_(memory, j) * width;
+      const T* update = in + offset_of(indexed_, indexed_strides_, j);
+      for_each_run(updates_.behind, updates_.behind_strides, column, columns,
+                   [&](std::int64_t offset, std::int64_t stride, std::int64_t count, std::int64_t done) {
+                     add_run(count, update + offset, stride, row + done);
+                   });
+    }
+  }
+
+  template <class T>
+  static void add_run(std::int64_t count, const T* from, std::int64_t stride, T* to) {
+    const auto sum = [](T a, T b) {
+      if constexpr (std::is_floating_point_v<T>) return a + b;
+      else return add(a, b);
+    };
+    if (stride == 1)
+      for (std::int64_t i = 0; i < count; ++i) to[i] = sum(to[i], from[i]);
+    else
+      for (std::int64_t i = 0; i < count; ++i) to[i] = sum(to[i], from[i * stride]);
+  }
+
+  const planning::nest* nest_;
+  dtype type_;
+  indexed_view updates_;
+  strided_view updates_view_, target_;
+  shape_vector indexed_, indexed_strides_;
+  index_list indices_;
+  std::int64_t extent_ = 0, columns_per_task_ = 1;
+};
+
+}  // namespace sinter::exec

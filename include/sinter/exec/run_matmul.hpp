@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// Runs matmul nests: blocks of the product, divided by shape, and on each block, while it is in the cache, the rest of
+// the tile program (bias, activation, residual). The block lies in the output itself where that is safe.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <sinter/exec/bind_tile.hpp>
+#include <sinter/exec/gemm.hpp>
+#include <sinter/exec/parallel.hpp>
+#include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/run_tile.hpp>
+#include <sinter/exec/tile_nest.hpp>
+
+namespace sinter::exec {
+
+/// The matrix products a program has, by dtype; nullptr for the others.
+using product_table = std::array<gemm_function, static_cast<std::size_t>(dtype_count)>;
+
+/// A table for the given dtypes: the compiler instantiates no others.
+template <Element... T>
+constexpr product_table make_product_table() {
+  product_table table{};
+  ((table[static_cast<std::size_t>(dtype_of<T>)] = &gemm<T>), ...);
+  return table;
+}
+
+/// All dtypes that have a product.
+constexpr product_table all_products() {
+  return make_product_table<std::uint8_t, std::int32_t, std::int64_t, float, double>();
+}
+
+class matmul_nest {
+ public:
+  matmul_nest(const planning::plan& plan, const kernel_table& kernels, const product_table& products, const planning::nest& nest)
+      : nest_(&nest), product_(find_product(nest)),
+        multiply_(products[static_cast<std::size_t>(nest.body[static_cast<std::size_t>(product_)].type)]),
+        rest_(kernels, nest, analyze_tile(nest, geometry::block, all_stores(nest), product_, -1)) {
+    type_ = nest.body[static_cast<std::size_t>(product_)].type;
+    if (multiply_ == nullptr) throw dtype_error("executor: no matrix product for " + std::string(name(type_)));
+    for (std::size_t i = 0; i < 2; ++i) {
+      copies_[i] = copy_nest(nest.accesses[i], type_, -1, nest.predicted_nanoseconds);
+      packers_[i] = std::make_unique<tile_nest>(kernels, copies_[i]);
+    }
+    scratch_buffer_ = static_cast<int>(plan.buffers.size());
+  }
+
+  matmul_nest(const matmul_nest&) = delete;  // the packers refer to the copies
+  matmul_nest& operator=(const matmul_nest&) = delete;
+
+  memory_need bind(const binding& at) {
+    const shape_vector space = at.evaluate(nest_->space);
+    detail::require_step(space.size() >= 2, *nest_, "a matrix product has two axes");
+    const std::size_t rank = space.size();
+    batch_shape_ = shape_vector(space.begin(), space.end() - 2);
+    m_ = space[rank - 2];
+    n_ = space[rank - 1];
+    memory_need out;
+    for (std::size_t i = 0; i < 2; ++i) bind_operand(at, i, out);
+    k_ = operands_[0].columns;
+    detail::require_step(operands_[0].rows == m_ && operands_[1].columns == n_ && operands_[1].rows == k_, *nest_,
+                         "the operands of the product do not fit");
+    fold_batch();
+    batch_ = 1;
+    for (std::int64_t e : batch_shape_) batch_ *= e;
+
+    grid_ = gemm_block_grid(m_, n_, k_);
+    detail::require_step(nest_->inner_axes <= 1, *nest_, "the rows of a product are its last axis");
+    if (nest_->inner_axes > 0) {  // reductions over rows need whole ones
+      grid_.columns = std::max<std::int64_t>(1, n_);
+      grid_.column_count = 1;
+    }
+    bind_rest(at, space);
+    product_offset_ = round_to_lines(rest_.program().scratch_bytes);
+    workspace_offset_ = product_offset_ + (destination_ < 0 ? round_to_lines(static_cast<std::size_t>(grid_.rows * grid_.columns) * size_of(type_)) : 0);
+    out.per_thread = std::max(out.per_thread, workspace_offset_ + gemm_workspace_bytes(type_, grid_.rows, grid_.columns, k_));
+    return out;
+  }
+
+  void run(const run_memory& memory) const {
+    if (batch_ == 0 || m_ == 0 || n_ == 0) return;
+    for (std::size_t i = 0; i < 2; ++i)
+      if (operands_[i].packed) {
+        memory.bases[scratch_buffer_ + static_cast<int>(i)] = memory.shared + operands_[i].pack_offset;
+        // The copy's workspace lies behind the packed operands, which are in use.
+        packers_[i]->run(memory);
+      }
+    const std::int64_t blocks = grid_.row_count * grid_.column_count;
+    parallel_for(batch_ * blocks, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
+      const std::int64_t block = task % blocks;
+      run_block(memory, memory.scratch(thread), task / blocks, block / grid_.column_count * grid_.rows,
+                block % grid_.column_count * grid_.columns);
+    });
+  }
+
+ private:
+  struct operand {
+    strided_view view;                      // [batch..., rows, columns], after transposition by the nest's flags
+    std::int64_t rows = 0, columns = 0;
+    std::int64_t row_stride = 0, column_stride = 0;
+    bool packed = false;
+    std::size_t pack_offset = 0;
+
+    bool transposed() const { return columns > 1 && column_stride != 1; }
+    std::int64_t leading() const { return transposed() ? column_stride : row_stride; }
+  };
+
+  static int find_product(const planning::nest& nest) {
+    for (std::size_t i = 0; i < nest.body.size(); ++i)
+      if (nest.body[i].kind == planning::step_kind::product) return static_cast<int>(i);
+    detail::require_step(false, nest, "a matmul nest without a product");
+    return -1;
+  }
+  static std::vector<int> all_stores(const planning::nest& nest) {
+    std::vector<int> out(nest.stores.size());
+    std::iota(out.begin(), out.end(), 0);
+    return out;
+  }
+
+  // The product reads any matrix with unit stride in one direction; others are copied first.
+  void bind_operand(const binding& at, std::size_t which, memory_need& need) {
+    operand& o = operands_[which];
+    o.view = at.view(nest_->accesses[which]);
+    const std::size_t rank = o.view.shape.size();
+    detail::require_step(rank == batch_shape_.size() + 2, *nest_, "an operand of the product has another rank");
+    o.packed = false;
+    const auto unit = [&](std::size_t axis) { return o.view.shape[axis] <= 1 || o.view.strides[axis] == 1; };
+    if (!unit(rank - 1) && !unit(rank - 2)) {
+      std::int64_t count = 1;
+      for (std::int64_t e : o.view.shape) count *= e;
+      o.packed = true;
+      o.pack_offset = need.shared;
+      need.shared += round_to_lines(static_cast<std::size_t>(count) * size_of(type_));
+      o.view = {scratch_buffer_ + static_cast<int>(which), 0, o.view.shape, row_major_strides(o.view.shape)};
+      need.per_thread = std::max(need.per_thread, packers_[which]->bind(at, &o.view).per_thread);
+    }
+    const bool transpose = which == 0 ? nest_->transpose_a : nest_->transpose_b;
+    const std::size_t row = rank - (transpose ? 1 : 2), column = rank - (transpose ? 2 : 1);
+    o.rows = o.view.shape[row];
+    o.columns = o.view.shape[column];
+    o.row_stride = o.view.strides[row];
+    o.column_stride = o.view.strides[column];
+    for (std::size_t axis = 0; axis < batch_shape_.size(); ++axis)
+      if (o.view.shape[axis] == 1) o.view.strides[axis] = 0;
+  }
+
+  // One matrix b for all batches: the batches of a are more rows of it, if they lie so.
+  void fold_batch() {
+    if (batch_shape_.empty()) return;
+    operand& a = operands_[0];
+    std::int64_t row_stride = a.row_stride;
+    if (m_ == 1)
+      for (std::size_t axis = 0; axis < batch_shape_.size(); ++axis)
+        if (batch_shape_[axis] != 1) row_stride = a.view.strides[axis];
+    if (a.transposed() && row_stride != 1) return;
+    std::int64_t expected = row_stride * m_;
+    for (std::size_t axis = batch_shape_.size(); axis-- > 0;) {
+      const bool shared = operands_[1].view.strides[axis] == 0 || batch_shape_[axis] == 1;
+      if (!shared || (batch_shape_[axis] != 1 && a.view.strides[axis] != expected)) return;
+      expected *= batch_shape_[axis];
+    }
+    a.row_stride = row_stride;
+    for (std::int64_t e : batch_shape_) m_ *= e;
+    batch_shape_.clear();
+  }
+
+  // Where blocks of the product are computed: in the memory of a store of the product itself; else in the memory of the
+  // store that is the last to need it; else (destination -1) in scratch.
+  int find_destination(const binding& at) const {
+    if (nest_->product_in_scratch) return -1;
+    const tile_analysis& facts = rest_.facts();
+    const auto safe = [&](const planning::store& s) {
+      const planning::step& stored = nest_->body[static_cast<std::size_t>(s.step)];
+      if (facts.is_row_level(stored) || stored.type != type_) return false;
+      for (std::size_t i = 0; i < nest_->body.size(); ++i)
+        if (facts.alive[i] && nest_->body[i].kind == planning::step_kind::load &&
+            may_overlap(at.plan(), at[s.buffer].buffer,
+                        at[nest_->accesses[static_cast<std::size_t>(nest_->body[i].access)].buffer].buffer))
+          return false;
+      return true;
+    };
+    for (std::size_t i = 0; i < nest_->stores.size(); ++i)
+      if (facts.origin[static_cast<std::size_t>(nest_->stores[i].step)] == product_ && safe(nest_->stores[i]))
+        return static_cast<int>(i);
+    for (std::size_t i = 0; i < nest_->stores.size(); ++i)
+      if (facts.phases == 1 && !facts.is_used_behind(*nest_, product_, nest_->stores[i].step) && safe(nest_->stores[i]))
+        return static_cast<int>(i);
+    return -1;
+  }
+
+  void bind_rest(const binding& at, const shape_vector& space) {
+    destination_ = find_destination(at);
+    walk_request request;
+    request.space = space;
+    request.outer_count = space.size() - 1;
+    request.block_columns = grid_.columns;
+    request.external_packed = grid_.column_count == 1;
+    if (destination_ >= 0) {
+      const planning::store& s = nest_->stores[static_cast<std::size_t>(destination_)];
+      destination_view_ = at[s.buffer];
+      if (rest_.facts().origin[static_cast<std::size_t>(s.step)] == product_) request.stored_external = destination_;
+    }
+    rest_.bind(at, request);
+    const tile_program& p = rest_.program();
+    has_rest_ = std::ranges::any_of(p.phase_lists, [](command_range r) { return r.first != r.last; }) ||
+                std::ranges::any_of(p.row_lists, [](command_range r) { return r.first != r.last; });
+  }
+
+  const std::byte* block_of(const run_memory& memory, const operand& o, std::int64_t batch, std::int64_t row, std::int64_t column) const {
+    std::int64_t at = o.view.offset + row * o.row_stride + column * o.column_stride;
+    for (std::size_t axis = batch_shape_.size(); axis-- > 0;) {
+      at += batch % batch_shape_[axis] * o.view.strides[axis];
+      batch /= batch_shape_[axis];
+    }
+    return memory.bases[o.view.buffer] + at * static_cast<std::int64_t>(size_of(type_));
+  }
+
+  void run_block(const run_memory& memory, std::byte* scratch, std::int64_t batch, std::int64_t row, std::int64_t column) const {
+    const std::int64_t rows = std::min(grid_.rows, m_ - row), columns = std::min(grid_.columns, n_ - column);
+    const std::int64_t first_row = batch * m_ + row;
+    std::byte* c = scratch + product_offset_;
+    std::int64_t pitch = columns;
+    if (destination_ >= 0) {
+      c = memory.bases[destination_view_.buffer] +
+          (destination_view_.offset + first_row * n_ + column) * static_cast<std::int64_t>(size_of(type_));
+      pitch = n_;
+    }
+    const operand &a = operands_[0], &b = operands_[1];
+    multiply_({.m = rows, .n = columns, .k = k_,
+               .a = block_of(memory, a, batch, row, 0), .lda = a.leading(), .transpose_a = a.transposed(),
+               .b = block_of(memory, b, batch, 0, column), .ldb = b.leading(), .transpose_b = b.transposed(),
+               .c = c, .ldc = pitch, .accumulate = false, .workspace = scratch + workspace_offset_});
+    if (!has_rest_) return;
+    tile_runner rest(rest_.program(), memory.bases, scratch);
+    rest.begin();
+    rest.set_external({c, pitch, first_row, column});
+    rest.run_all(first_row, first_row + rows, column, column + columns);
+  }
+
+  const planning::nest* nest_;
+  int product_;
+  gemm_function multiply_;
+  bound_tile rest_;
+  dtype type_{};
+  std::array<planning::nest, 2> copies_;
+  std::array<std::unique_ptr<tile_nest>, 2> packers_;
+  int scratch_buffer_ = 0;
+  std::array<operand, 2> operands_;
+  shape_vector batch_shape_;
+  std::int64_t batch_ = 1, m_ = 0, n_ = 0, k_ = 0;
+  gemm_blocks grid_{};
+  int destination_ = -1;  // number of a store
+  strided_view destination_view_;
+  bool has_rest_ = false;
+  std::size_t product_offset_ = 0, workspace_offset_ = 0;
+};
+
+}  // namespace sinter::exec

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+// The first half of binding a tile program: operands become streams over a walk, values get a class and the phases in
+// which they are computed and used. The second half, emit_tile.hpp, turns that into commands.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <sinter/exec/bind_walk.hpp>
+#include <sinter/exec/bound_access.hpp>
+#include <sinter/exec/tile_analysis.hpp>
+#include <sinter/exec/tile_program.hpp>
+
+namespace sinter::exec {
+
+// What a nest knows about its walk when it is bound.
+struct walk_request {
+  shape_vector space;              // extents of the axes in the order of the values' shapes
+  std::size_t outer_count = 0;     // axes that are no columns; geometry::free chooses itself
+  std::int64_t block_columns = 0;  // geometry::block: columns of a block
+  int stored_external = -1;        // the store (of the nest) whose memory the external value already is in, or -1
+  bool external_packed = false;    // the rows of the external value lie one behind the other
+  // Where the only store goes, if that is not simply its buffer (a block of it, or memory that is no buffer).
+  const strided_view* destination = nullptr;
+};
+
+struct bound_value {
+  static constexpr int never = std::numeric_limits<int>::max();
+  value_class extent = value_class::full;
+  location at;          // where it is now; slots are forgotten between phases
+  location spread;      // a row's value as one value per element, in the phase at hand
+  location row_vector;  // a single value as one value per row
+  location filled;      // a single value as one value per element
+  int stream = -1;
+  int first_phase = never, last_phase = -1;  // in which it is computed, and used for the last time
+  bool direct = false;  // a load whose elements are used where they are
+  bool needed = false;  // in the phase at hand
+};
+
+struct bound_store {
+  int stream = -1;
+  int phase = 0;
+  bool deferred = false;  // written when all loads of the phase are done
+};
+
+// More bytes than this per tile are not kept from phase to phase but computed again: half of a common L2.
+inline constexpr std::int64_t keep_limit_bytes = 256 * 1024;
+
+class tile_schedule {
+ public:
+  tile_program program;
+  std::vector<bound_value> values;  // per step
+  std::vector<bound_store> stores;  // per store of the analysis
+  bool keep = true;
+
+  tile_schedule(const planning::nest& nest, tile_analysis analysis)
+      : values(nest.body.size()), stores(analysis.stores.size()), nest_(&nest), facts_(std::move(analysis)) {
+    program.streams.reserve(values.size() + stores.size());
+    program.constants.reserve(values.size());
+  }
+
+  const planning::nest& nest() const { return *nest_; }
+  const tile_analysis& facts() const { return facts_; }
+  const walk_request& request() const { return request_; }
+  const planning::step& step(int s) const { return nest_->body[static_cast<std::size_t>(s)]; }
+  int step_count() const { return static_cast<int>(nest_->body.size()); }
+  bool alive(int s) const { return facts_.alive[static_cast<std::size_t>(s)]; }
+  int ready(int s) const { return facts_.ready[static_cast<std::size_t>(s)]; }
+  bool is_origin(int s) const { return facts_.origin[static_cast<std::size_t>(s)] == s; }
+  bound_value& value_of(int s) { return values[static_cast<std::size_t>(facts_.origin[static_cast<std::size_t>(s)])]; }
+  const planning::store& store(std::size_t i) const { return nest_->stores[static_cast<std::size_t>(facts_.stores[i])]; }
+  stream& stream_of(const bound_value& v) { return program.streams[static_cast<std::size_t>(v.stream)]; }
+
+  void bind(const binding& at, const walk_request& request) {
+    request_ = request;
+    program.streams.clear();
+    program.constants.clear();
+    for (bound_value& v : values) v = {};
+    for (bound_store& s : stores) s = {};
+    shape_vector extents;
+    order_axes(extents);
+    add_streams(at);
+    bind_walk(program, extents, request.outer_count, facts_.kind);
+    choose_tile(program, facts_.kind, facts_.maps, request.block_columns);
+    classify_values();
+    find_conflicts(at);
+    find_phases();
+  }
+
+  bool whole_rows() const { return program.chunk == program.axes.columns; }
+
+  // May commands read or write the stream in place? Short rows that lie apart are copied instead: a call per row costs
+  // about as much as 64 elements.
+  bool usable_in_place(const stream& s) const {
+    if (!s.linear || s.step != 1) return false;
+    return program.tile_rows == 1 || (s.dense && whole_rows()) || program.chunk >= 64;
+  }
+
+  // Computed in one phase and used in a later one.
+  bool is_kept(int s) const {
+    const bound_value& v = values[static_cast<std::size_t>(s)];
+    return alive(s) && s != facts_.external && is_origin(s) && v.extent == value_class::full && !v.direct &&
+           v.last_phase > v.first_phase;
+  }
+
+ private:
+  // The axes in the order of the walk.
+  void order_axes(shape_vector& extents) {
+    const std::size_t rank = request_.space.size();
+    order_.clear();
+    if (nest_->kind == planning::nest_kind::tile && !nest_->axis_order.empty())
+      for (int axis : nest_->axis_order) order_.push_back(axis);
+    else
+      for (std::size_t axis = 0; axis < rank; ++axis) order_.push_back(static_cast<std::int64_t>(axis));
+    detail::require_step(order_.size() == rank, *nest_, "the axis order does not name every axis");
+    for (std::int64_t axis : order_) extents.push_back(request_.space[axis]);
+  }
+
+  int add_stream(const strided_view& view, std::size_t element_size) {
+    stream s;
+    s.buffer = view.buffer;
+    s.element_size = element_size;
+    s.offset = view.offset;
+    const auto mismatch = [&] {
+      throw graph_error("executor: " + nest_->label + ": an operand of shape " + to_string(view.shape) +
+                        " in a nest over " + to_string(request_.space));
+    };
+    if (view.shape.size() != request_.space.size() && !view.shape.empty()) mismatch();
+    for (std::int64_t axis : order_) {
+      const std::int64_t extent = view.shape.empty() ? 1 : view.shape[axis];
+      if (extent != 1 && extent != request_.space[axis]) mismatch();
+      s.outer.push_back(extent == 1 ? 0 : view.strides[axis]);
+    }
+    program.streams.push_back(s);
+    return static_cast<int>(program.streams.size()) - 1;
+  }
+
+  // Row-major positions in the space of a step: in the whole space, or in its kept axes.
+  strided_view positions(const planning::step& s) const {
+    strided_view view{-1, 0, request_.space, {}};
+    if (facts_.is_row_level(s))
+      for (std::size_t i = order_.size() - static_cast<std::size_t>(nest_->inner_axes); i < order_.size(); ++i)
+        view.shape[order_[i]] = 1;
+    view.strides = row_major_strides(view.shape);
+    return view;
+  }
+
+  void add_streams(const binding& at) {
+    for (int i = 0; i < step_count(); ++i)
+      if (alive(i) && i != facts_.external) add_operand(at, step(i), values[static_cast<std::size_t>(i)]);
+    for (std::size_t i = 0; i < stores.size(); ++i) {
+      const planning::step& s = step(store(i).step);
+      strided_view view = positions(s);
+      if (request_.destination != nullptr) {
+        view = *request_.destination;
+      } else {
+        view.buffer = at[store(i).buffer].buffer;
+        view.offset = at[store(i).buffer].offset;
+      }
+      stores[i].stream = add_stream(view, size_of(s.type));
+      stores[i].phase = ready(store(i).step);
+    }
+  }
+
+  void add_operand(const binding& at, const planning::step& s, bound_value& v) {
+    switch (s.kind) {
+      case planning::step_kind::load:
+      case planning::step_kind::scalar: {
+        const planning::access& a = nest_->accesses[static_cast<std::size_t>(s.access)];
+        v.stream = add_stream(at.view(a), at.element_size(a.buffer));
+        return;
+      }
+      case planning::step_kind::iota: {
+        strided_view view{-1, 0, request_.space, shape_vector::filled(request_.space.size(), 0)};
+        view.strides[s.attribute] = 1;
+        v.stream = add_stream(view, size_of(s.type));
+        return;
+      }
+      case planning::step_kind::random: v.stream = add_stream(positions(s), size_of(s.type)); return;
+      case planning::step_kind::constant: v.at = constant(s.constant, s.type); return;
+      case planning::step_kind::extent: {
+        const std::int64_t extent = at.evaluate(s.extent);
+        v.at = constant(s.type == dtype::i64 ? extent : std::bit_cast<std::int64_t>(static_cast<double>(extent)), s.type);
+        return;
+      }
+      default: return;
+    }
+  }
+
+  // `bits`: of a double, or the value itself for i64.
+  location constant(std::int64_t bits, dtype type) {
+    std::int64_t word = 0;
+    dispatch(type, [&]<class T>(std::type_identity<T>) {
+      T x{};
+      if constexpr (std::is_same_v<T, std::int64_t>) x = bits;
+      else if constexpr (std::is_same_v<T, bool>) x = std::bit_cast<double>(bits) != 0;
+      else x = static_cast<T>(std::bit_cast<double>(bits));
+      std::memcpy(&word, &x, sizeof x);
+    });
+    program.constants.push_back(word);
+    return {location::memory::constant, value_class::single, static_cast<std::uint8_t>(size_of(type)),
+            static_cast<int>(program.constants.size()) - 1};
+  }
+
+  void classify_values() {
+    for (int i = 0; i < step_count(); ++i) {
+      if (!alive(i)) continue;
+      const planning::step& s = step(i);
+      bound_value& v = values[static_cast<std::size_t>(i)];
+      const auto size = static_cast<std::uint8_t>(size_of(s.type));
+      if (i == facts_.external || s.kind == planning::step_kind::product) {
+        v.at = {location::memory::external, value_class::full, size, 0};
+        continue;
+      }
+      if (v.stream >= 0) v.extent = stream_of(v).extent();
+      else if (s.kind == planning::step_kind::reduce) v.extent = value_class::row;
+      else v.extent = value_class::single;
+      if (s.kind == planning::step_kind::random) v.extent = std::max(v.extent, value_class::row);
+      if (s.kind == planning::step_kind::map || s.kind == planning::step_kind::spread)
+        for (int o : s.operands) v.extent = std::max(v.extent, value_of(o).extent);
+      const bool is_load = s.kind == planning::step_kind::load || s.kind == planning::step_kind::scalar;
+      v.direct = is_load && v.extent == value_class::full && usable_in_place(stream_of(v));
+      if (v.direct) v.at = {location::memory::stream, value_class::full, size, v.stream};
+    }
+  }
+
+  // Memory of a store that is also memory of a load (an update in place) is written in the last phase, and there behind
+  // the last step that reads it.
+  void find_conflicts(const binding& at) {
+    for (std::size_t i = 0; i < stores.size(); ++i) {
+      if (request_.destination != nullptr || facts_.is_row_level(step(store(i).step))) continue;
+      const int target = program.streams[static_cast<std::size_t>(stores[i].stream)].buffer;
+      for (int l = 0; l < step_count(); ++l) {
+        if (!alive(l) || step(l).kind != planning::step_kind::load) continue;
+        if (!may_overlap(at.plan(), target, stream_of(values[static_cast<std::size_t>(l)]).buffer)) continue;
+        stores[i].phase = facts_.phases - 1;
+        if (facts_.is_used_behind(*nest_, l, store(i).step)) stores[i].deferred = true;
+      }
+    }
+  }
+
+  void find_phases() {
+    const auto use = [&](int s, int phase) {
+      bound_value& v = value_of(s);
+      v.first_phase = std::min(v.first_phase, phase);
+      v.last_phase = std::max(v.last_phase, phase);
+    };
+    for (std::size_t i = 0; i < stores.size(); ++i) use(store(i).step, stores[i].phase);
+    for (int i = step_count() - 1; i >= 0; --i) {
+      if (!alive(i) || i == facts_.external || !is_origin(i)) continue;
+      const planning::step& s = step(i);
+      if (s.kind == planning::step_kind::reduce) use(s.operands[0], ready(s.operands[0]));
+      const bound_value& v = values[static_cast<std::size_t>(i)];
+      if (s.kind == planning::step_kind::map && v.extent == value_class::full)
+        for (int o : s.operands) use(o, v.first_phase);
+    }
+    std::int64_t bytes = 0;
+    for (int i = 0; i < step_count(); ++i)
+      if (is_kept(i)) bytes += program.tile_rows * program.axes.columns * static_cast<std::int64_t>(size_of(step(i).type));
+    keep = !program.split && bytes <= keep_limit_bytes;
+  }
+
+  const planning::nest* nest_;
+  tile_analysis facts_;
+  walk_request request_;
+  inline_vector<std::int64_t, max_rank> order_;
+};
+
+}  // namespace sinter::exec

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// What can be said of a tile program before extents are known: which steps matter, in which phase they can run, which
+// of them only rename another value. A phase is one walk over the columns of a row; a reduction ends it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sinter/exec/bind_walk.hpp>
+#include <sinter/plan/nest.hpp>
+#include <sinter/support/error.hpp>
+
+namespace sinter::exec {
+
+/// Whether two buffers may be the same memory: an output and an argument, two names of an output, or two buffers of the
+/// arena that the memory plan laid over each other because one is dead when the other is written.
+inline bool may_overlap(const planning::plan& plan, int written, int read) {
+  if (written < 0 || read < 0) return false;
+  if (written == read) return true;
+  const planning::buffer& w = plan.buffers[static_cast<std::size_t>(written)];
+  const planning::buffer& r = plan.buffers[static_cast<std::size_t>(read)];
+  if (w.place == planning::place::arena && r.place == planning::place::arena)
+    return w.offset < r.offset + r.bytes && r.offset < w.offset + w.bytes;
+  if (w.place == planning::place::output && r.place == planning::place::output) return w.number == r.number;
+  if (w.place != planning::place::output || r.place != planning::place::argument || plan.may_alias.empty()) return false;
+  int outputs = 0;
+  for (const planning::buffer& b : plan.buffers)
+    if (b.place == planning::place::output) outputs = std::max(outputs, b.number + 1);
+  const std::size_t arguments = plan.may_alias.size() / static_cast<std::size_t>(outputs);
+  return plan.may_alias[static_cast<std::size_t>(w.number) * arguments + static_cast<std::size_t>(r.number)];
+}
+
+struct tile_analysis {
+  geometry kind{};
+  bool has_row_level = false;   // row-level values have extent 1 on the inner axes
+  int external = -1;            // the step whose value the nest hands in
+  int column_reduction = -1;    // geometry::columns: the step that ends the program
+  std::vector<int> stores;      // numbers of the nest's stores that this program makes
+  std::vector<bool> alive;
+  std::vector<int> ready;       // phase, or the list of row commands before it
+  std::vector<int> origin;      // of steps that only rename another value; of others, the step itself
+  int phases = 1;
+  int maps = 0;                 // element-wise instructions per element
+
+  bool is_row_level(const planning::step& s) const { return has_row_level && s.level == planning::level::row; }
+
+  // Does a step behind `step` read `load`?
+  bool is_used_behind(const planning::nest& nest, int load, int step) const {
+    for (std::size_t i = static_cast<std::size_t>(step) + 1; i < nest.body.size(); ++i)
+      if (alive[i])
+        for (int o : nest.body[i].operands)
+          if (origin[static_cast<std::size_t>(o)] == load) return true;
+    for (int s : stores) {
+      const int stored = nest.stores[static_cast<std::size_t>(s)].step;
+      if (stored != step && origin[static_cast<std::size_t>(stored)] == load) return true;
+    }
+    return false;
+  }
+};
+
+namespace detail {
+
+inline bool renames(const planning::nest& nest, const planning::step& s) {
+  if (s.kind == planning::step_kind::spread) return true;
+  if (s.kind != planning::step_kind::map || s.fused != nullptr) return false;
+  return s.code == ir::op::stop_gradient ||
+         (s.code == ir::op::cast && nest.body[static_cast<std::size_t>(s.operands[0])].type == s.type);
+}
+
+// A plain pointer: binding asks this often and must not allocate.
+inline void require_step(bool holds, const planning::nest& nest, const char* what) {
+  if (!holds) throw graph_error("executor: " + (nest.label.empty() ? std::string("a nest") : nest.label) + ": " + what);
+}
+
+// Steps that the given stores and reductions need.
+inline void find_alive(const planning::nest& nest, tile_analysis& out) {
+  out.alive.assign(nest.body.size(), false);
+  for (int s : out.stores) out.alive[static_cast<std::size_t>(nest.stores[static_cast<std::size_t>(s)].step)] = true;
+  if (out.column_reduction >= 0) out.alive[static_cast<std::size_t>(out.column_reduction)] = true;
+  for (std::size_t i = nest.body.size(); i-- > 0;) {
+    if (!out.alive[i] || static_cast<int>(i) == out.external) continue;
+    for (int o : nest.body[i].operands) {
+      require_step(o >= 0 && o < static_cast<int>(i), nest, "a step uses a later one");
+      out.alive[static_cast<std::size_t>(o)] = true;
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The facts of the part of a nest's body that makes `stores` (and `column_reduction`, if it is not -1). The value of
+/// step `external` comes from outside. Throws graph_error for a body that does not fit its nest.
+inline tile_analysis analyze_tile(const planning::nest& nest, geometry kind, std::vector<int> stores, int external,
+                                  int column_reduction) {
+  tile_analysis out;
+  out.kind = kind;
+  out.external = external;
+  out.column_reduction = column_reduction;
+  out.stores = std::move(stores);
+  out.has_row_level = nest.inner_axes > 0 && nest.kind != planning::nest_kind::column;
+  detail::find_alive(nest, out);
+  out.ready.assign(nest.body.size(), 0);
+  out.origin.resize(nest.body.size());
+  for (std::size_t i = 0; i < nest.body.size(); ++i) {
+    const planning::step& s = nest.body[i];
+    out.origin[i] = static_cast<int>(i);
+    if (static_cast<int>(i) == external) continue;
+    for (int o : s.operands) out.ready[i] = std::max(out.ready[i], out.ready[static_cast<std::size_t>(o)]);
+    if (!out.alive[i]) continue;
+    if (detail::renames(nest, s)) out.origin[i] = out.origin[static_cast<std::size_t>(s.operands[0])];
+    else if (s.kind == planning::step_kind::map && !out.is_row_level(s)) ++out.maps;
+    if (s.kind != planning::step_kind::reduce) continue;
+    out.phases = std::max(out.phases, out.ready[i] + 1);
+    const bool ends_columns = static_cast<int>(i) == column_reduction;
+    detail::require_step(ends_columns || out.has_row_level, nest, "a reduction without axes to reduce");
+    if (!ends_columns) ++out.ready[i];
+  }
+  for (int s : out.stores) {
+    const planning::step& stored = nest.body[static_cast<std::size_t>(nest.stores[static_cast<std::size_t>(s)].step)];
+    if (!out.is_row_level(stored))
+      out.phases = std::max(out.phases, out.ready[static_cast<std::size_t>(nest.stores[static_cast<std::size_t>(s)].step)] + 1);
+  }
+  return out;
+}
+
+}  // namespace sinter::exec

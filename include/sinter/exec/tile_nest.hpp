@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// Runs tile nests: rows (or parts of long ones) are divided among tasks by shape. Few very long rows are walked phase by
+// phase, each phase by many tasks whose accumulators combine in order.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include <sinter/exec/bind_tile.hpp>
+#include <sinter/exec/parallel.hpp>
+#include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/run_tile.hpp>
+
+namespace sinter::exec {
+
+class tile_nest {
+ public:
+  tile_nest(const kernel_table& kernels, const planning::nest& nest)
+      : nest_(&nest), tile_(kernels, nest,
+                            analyze_tile(nest, nest.inner_axes > 0 ? geometry::rows : geometry::free, all_stores(nest), -1, -1)) {}
+
+  /// `destination`: where the only store of a copy goes, if not simply into its buffer.
+  memory_need bind(const binding& at, const strided_view* destination = nullptr) {
+    walk_request request;
+    request.space = at.evaluate(nest_->space);
+    const auto inner = static_cast<std::size_t>(nest_->inner_axes);
+    detail::require_step(inner <= request.space.size(), *nest_, "more inner axes than axes");
+    request.outer_count = request.space.size() - inner;
+    request.destination = destination;
+    tile_.bind(at, request);
+    divide();
+    memory_need out;
+    out.per_thread = round_to_lines(tile_.program().scratch_bytes);
+    if (tile_.program().split)
+      out.shared = round_to_lines(tile_.program().scratch_bytes) +
+                   static_cast<std::size_t>(column_tasks_) * round_to_lines(tile_.program().accumulators_bytes);
+    return out;
+  }
+
+  void run(const run_memory& memory) const {
+    const walk& axes = tile_.program().axes;
+    // A reduction over no elements gives identities; without reductions there is nothing to do.
+    if (axes.rows == 0 || (axes.columns == 0 && nest_->inner_axes == 0)) return;
+    if (tile_.program().split) return run_split(memory);
+    parallel_for(row_tasks_ * column_tasks_, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
+      const std::int64_t row = task / column_tasks_ * rows_per_task_, column = task % column_tasks_ * columns_per_task_;
+      tile_runner runner(tile_.program(), memory.bases, memory.scratch(thread));
+      runner.begin();
+      runner.run_all(row, std::min(axes.rows, row + rows_per_task_), column, std::min(axes.columns, column + columns_per_task_));
+    });
+  }
+
+ private:
+  static std::vector<int> all_stores(const planning::nest& nest) {
+    std::vector<int> out(nest.stores.size());
+    std::iota(out.begin(), out.end(), 0);
+    return out;
+  }
+
+  void divide() {
+    const tile_program& p = tile_.program();
+    const std::int64_t rows = std::max<std::int64_t>(1, p.axes.rows), columns = std::max<std::int64_t>(1, p.axes.columns);
+    columns_per_task_ = columns;
+    if (p.split) {
+      // At most 1024 parts, since one thread combines them.
+      columns_per_task_ = std::max(round_up_to(task_elements / 2, p.chunk), round_up_to(divide_up(columns, 1024), p.chunk));
+      rows_per_task_ = 1;
+    } else {
+      if (nest_->inner_axes == 0 && columns > task_elements) columns_per_task_ = round_up_to(task_elements, p.chunk);
+      rows_per_task_ = round_up_to(std::max<std::int64_t>(1, task_elements / columns_per_task_), p.tile_rows);
+    }
+    column_tasks_ = divide_up(columns, columns_per_task_);
+    row_tasks_ = divide_up(rows, rows_per_task_);
+  }
+
+  void run_split(const run_memory& memory) const {
+    const tile_program& p = tile_.program();
+    const std::size_t block = round_to_lines(p.accumulators_bytes);
+    std::byte* blocks = memory.shared + round_to_lines(p.scratch_bytes);
+    const auto phases = static_cast<int>(p.phase_lists.size());
+    // Row-level steps run here, on all rows at once; the tasks see their values.
+    tile_runner rows(p, memory.bases, memory.shared);
+    rows.begin();
+    rows.seek(0);
+    rows.take_rows(0, p.axes.rows);
+    for (int phase = 0; phase < phases; ++phase) {
+      rows.run_row_list(phase);
+      parallel_for(p.axes.rows * column_tasks_, nest_->predicted_nanoseconds / phases, [&](std::int64_t task, int thread) {
+        const std::int64_t row = task / column_tasks_, part = task % column_tasks_;
+        std::byte* accumulators = blocks + static_cast<std::size_t>(part) * block;
+        tile_runner runner(p, memory.bases, memory.scratch(thread));
+        runner.share(rows.row_values(), accumulators);
+        runner.begin();
+        runner.seek(row);
+        runner.take_rows(row, 1, row);
+        runner.reset(phase, accumulators);
+        const std::int64_t column = part * columns_per_task_;
+        runner.run_phase(phase, column, std::min(p.axes.columns, column + columns_per_task_));
+      });
+      rows.reset(phase, rows.accumulators());
+      for (std::int64_t part = 0; part < column_tasks_; ++part)
+        rows.combine(phase, blocks + static_cast<std::size_t>(part) * block, rows.accumulators());
+      rows.finish(phase, rows.accumulators());
+    }
+    rows.run_row_list(phases);
+  }
+
+  const planning::nest* nest_;
+  bound_tile tile_;
+  std::int64_t rows_per_task_ = 1, columns_per_task_ = 1, row_tasks_ = 1, column_tasks_ = 1;
+};
+
+/// The nest that copies what `source` sees, in row-major order or to a destination given when it is bound.
+inline planning::nest copy_nest(const planning::access& source, dtype type, int target, double nanoseconds) {
+  planning::nest out;
+  out.space = source.shape;
+  out.accesses = {source};
+  planning::step load;
+  load.kind = planning::step_kind::load;
+  load.type = type;
+  load.access = 0;
+  out.body = {load};
+  out.stores = {{0, target}};
+  out.predicted_nanoseconds = nanoseconds;
+  out.label = "copy";
+  return out;
+}
+
+}  // namespace sinter::exec

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// What a fused function says beside values: gradients of a loss, assignments to its arguments,
+// several results.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#include <sinter/expr/expression.hpp>
+
+namespace sinter {
+
+/// An argument and the value that is stored in it when the function has run. See `assign`.
+struct assignment {
+  handle target;
+  handle value;
+};
+
+namespace detail {
+
+constexpr handle gradient(handle loss, handle by) {
+  ir::graph& g = loss.graph();
+  const std::array ids{loss.node.id, by.node.id};
+  const auto fault_of = [&]() -> ir::fault {
+    for (handle x : {loss, by})
+      if (!is_floating(x.type()))
+        return {ir::fault_kind::wrong_dtype, ir::op::gradient, static_cast<std::int64_t>(x.type()),
+                0};
+    for (int axis = 0; axis < loss.rank(); ++axis)
+      if (loss.node.extent(axis) != ir::dim(1))
+        return {ir::fault_kind::wrong_rank, ir::op::gradient, loss.rank(), 0};
+    return {};
+  };
+  if (const ir::fault f = fault_of(); f.kind != ir::fault_kind::none) {
+    g.fail(f, ids);
+    return by;
+  }
+  return handle({&g, ir::append(g, ir::op::gradient, ids)});
+}
+
+}  // namespace detail
+
+/// The derivatives of `loss`, a floating scalar, by each of the handles: values of the same dtypes
+/// and shapes, to be used like any other, in further gradients too. `auto [dw, db] =
+/// gradients(loss, w, b);` Only inside fused functions.
+template <std::same_as<handle>... By>
+  requires(sizeof...(By) > 0)
+constexpr std::array<handle, sizeof...(By)> gradients(handle loss, By... by) {
+  return {detail::gradient(loss, by)...};
+}
+
+/// The same for a list of parameters.
+template <std::size_t N>
+constexpr std::array<handle, N> gradients(handle loss, const std::array<handle, N>& by) {
+  std::array<handle, N> out{};
+  for (std::size_t i = 0; i < N; ++i) out[i] = detail::gradient(loss, by[i]);
+  return out;
+}
+
+namespace detail {
+
+constexpr handle assigned_value(handle target, handle value) {
+  ir::graph& g = target.graph();
+  const std::array ids{target.node.id, value.node.id};
+  if (value.weak()) value = handle(ir::weak_cast(value.node, target.type()));
+  const ir::node& to = target.node.get();
+  const ir::node& from = value.node.get();
+  if (to.code != ir::op::argument || to.weak)
+    g.fail({ir::fault_kind::not_an_argument, ir::op::argument}, ids);
+  else if (to.type != from.type)
+    g.fail({ir::fault_kind::mixed_dtypes, ir::op::argument, static_cast<std::int64_t>(from.type),
+            static_cast<std::int64_t>(to.type)},
+           ids);
+  else if (from.shape.size() > to.shape.size())
+    g.fail({ir::fault_kind::wrong_rank, ir::op::argument, value.rank(), target.rank()}, ids);
+  // Also where both shapes may be equal, but are not known to be: binding then checks that they
+  // fit.
+  return g.failed() ? value : handle(ir::broadcast_to(value.node, target.node.shape()));
+}
+
+}  // namespace detail
+
+/// Says that `value` is stored in the argument `target` after the call; every read in the function
+/// sees the old elements. The value has target's dtype and a shape that broadcasts to it. Return it
+/// through `outputs`. A fault (graph_error, dtype_error, shape_error) unless the target is a tensor
+/// argument, and if an argument is assigned twice.
+constexpr assignment assign(handle target, handle value) {
+  return {target, detail::assigned_value(target, value)};
+}
+template <Scalar Value>
+constexpr assignment assign(handle target, Value value) {
+  detail::meeting m;
+  m.add(target.type(), false);
+  const int id = target.node.id;
+  return assign(target, detail::literal(target.graph(), m, ir::op::argument, value,
+                                        std::span<const int>(&id, 1)));
+}
+
+namespace detail {
+
+struct result {
+  handle value;
+  handle target;
+  bool is_assignment = false;
+};
+
+}  // namespace detail
+
+/// What a fused function returns; see `outputs`.
+template <std::size_t N>
+struct output_list {
+  std::array<detail::result, N> results{};
+};
+
+namespace detail {
+
+constexpr output_list<1> results_of(handle value) { return {{result{value, {}, false}}}; }
+constexpr output_list<1> results_of(const assignment& a) {
+  return {{result{a.value, a.target, true}}};
+}
+template <std::size_t N>
+constexpr output_list<N> results_of(const output_list<N>& list) {
+  return list;
+}
+
+template <std::size_t N, std::size_t M>
+constexpr output_list<N + M> joined(const output_list<N>& a, const output_list<M>& b) {
+  output_list<N + M> out;
+  for (std::size_t i = 0; i < N; ++i) out.results[i] = a.results[i];
+  for (std::size_t i = 0; i < M; ++i) out.results[N + i] = b.results[i];
+  return out;
+}
+
+template <class X, std::size_t N>
+constexpr auto results_of(const std::array<X, N>& list) {
+  output_list<N> out;
+  for (std::size_t i = 0; i < N; ++i) out.results[i] = results_of(list[i]).results[0];
+  return out;
+}
+
+constexpr output_list<0> results_of_all() { return {}; }
+template <class First, class... Rest>
+constexpr auto results_of_all(const First& first, const Rest&... rest) {
+  return joined(results_of(first), results_of_all(rest...));
+}
+
+template <class... X>
+constexpr auto results_of(const std::tuple<X...>& list) {
+  return std::apply([](const auto&... each) { return results_of_all(each...); }, list);
+}
+
+}  // namespace detail
+
+/// The results of a fused function in order: handles, assignments, and std::arrays of either. The
+/// call returns the values that are not assigned, in this order.
+template <class... X>
+constexpr auto outputs(const X&... x) {
+  return detail::results_of_all(x...);
+}
+
+/// Makes what a traced function returned the outputs of its graph: a handle, an assignment,
+/// `outputs(...)`, or a std::array or std::tuple of handles. Faults: graph_error if an argument is
+/// assigned twice.
+template <class Result>
+constexpr void set_outputs(ir::graph& g, const Result& returned) {
+  if constexpr (detail::is_expression<Result>) {
+    // A function of no handle, such as one that returns iota<float>(10).
+    set_outputs(g, detail::join(g, returned));
+  } else {
+    static_assert(
+        requires { detail::results_of(returned); },
+        "sinter: a fused function returns a handle, assign(...), outputs(...), or an array or "
+        "tuple of handles");
+    const auto list = detail::results_of(returned);
+    for (const detail::result& r : list.results) {
+      ir::output out{r.value.node.id, -1};
+      if (r.is_assignment && !g.failed())
+        out.assigned_argument = static_cast<int>(g.attributes(r.target.node.id)[1]);
+      for (const ir::output& earlier : g.outputs)
+        if (out.assigned_argument >= 0 && earlier.assigned_argument == out.assigned_argument)
+          g.fail({ir::fault_kind::assigned_twice, ir::op::argument, out.assigned_argument},
+                 std::span<const int>(&r.target.node.id, 1));
+      g.outputs.push_back(out);
+    }
+  }
+}
+
+}  // namespace sinter

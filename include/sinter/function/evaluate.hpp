@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// Expressions that are evaluated directly: `tensor<float, 2> y = relu(matmul(x, w) + b);`. The same graph, optimizer and
+// executor as a fused function; the plan is kept in a static of the expression's type, keyed by attribute values, by
+// which leaves are the same memory, and by shape class.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <sinter/function/fuse.hpp>
+
+namespace sinter {
+
+namespace detail {
+
+template <class T, extents_spec E>
+struct spec_of<shared_tensor<T, E>> {
+  static constexpr argument_spec value{dtype_of<T>, E, false};
+};
+
+// An expression's leaves as the arguments of its graph. Leaves of one memory, shape and strides are one argument.
+struct leaf_list {
+  std::vector<argument_memory> arguments;
+  std::vector<argument_spec> specs;    // of the arguments
+  std::vector<std::size_t> number_of;  // by leaf: its argument
+
+  void add(const argument_memory& m, const argument_spec& spec) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const argument_memory& known = arguments[i];
+      const bool same = !spec.weak && known.data == m.data && known.shape == m.shape && known.strides == m.strides && specs[i] == spec;
+      if (!same) continue;
+      number_of.push_back(i);
+      return;
+    }
+    number_of.push_back(arguments.size());
+    arguments.push_back(m);
+    specs.push_back(spec);
+  }
+};
+
+template <class Leaf>
+argument_memory leaf_memory(const Leaf& leaf) {
+  if constexpr (std::is_arithmetic_v<Leaf>) return memory_of(leaf);
+  else return memory_of(&leaf);
+}
+
+template <class E>
+leaf_list leaves_of(const E& e) {
+  leaf_list out;
+  e.for_each_leaf([&]<class Leaf>(const Leaf& leaf) { out.add(leaf_memory(leaf), spec_of<Leaf>::value); });
+  return out;
+}
+
+template <class E>
+ir::graph trace_expression(const E& e, const leaf_list& leaves) {
+  ir::graph g;
+  std::vector<handle> arguments;
+  std::int64_t symbols = 0;
+  for (std::size_t i = 0; i < leaves.specs.size(); ++i) {
+    ir::symbolic_shape shape;
+    for (int axis = 0; axis < leaves.specs[i].extents.rank; ++axis)
+      shape.push_back(leaves.specs[i].extents.is_static(axis) ? ir::dim(leaves.specs[i].extents[axis]) : g.dims.symbol(symbols++));
+    arguments.push_back(handle(ir::argument(g, leaves.specs[i].type, static_cast<int>(i), shape, leaves.specs[i].weak)));
+  }
+  std::size_t next = 0;
+  const handle result = e.trace([&](const auto&) { return arguments[leaves.number_of[next++]]; });
+  g.outputs.push_back({result.node.id, -1});
+  return g;
+}
+
+// The compiler traces expressions without attribute values, for the fused kernels of their regions.
+template <class... Leaf>
+constexpr std::array<handle, sizeof...(Leaf)> write_leaves(ir::graph& g, type_list<Leaf...>) {
+  return write_arguments<spec_of<Leaf>::value...>(g);
+}
+
+template <class E>
+struct expression_trace {
+  static constexpr ir::graph run() {
+    ir::graph g;
+    const auto leaves = write_leaves(g, leaf_types<E>{});
+    g.outputs.push_back({trace_type<E>(leaves).node.id, -1});
+    return g;
+  }
+};
+
+template <class E>
+concept TracedByCompiler = (!E::has_attributes) && ConstantTrace<expression_trace<E>>;
+
+template <class... Leaf>
+constexpr unsigned leaf_dtypes(type_list<Leaf...>) {
+  return (0u | ... | (1u << static_cast<unsigned>(spec_of<Leaf>::value.type)));
+}
+
+// The dtypes whose kernels an expression may need: those of its trace, or, where attribute values keep the compiler
+// from tracing it, those of its leaves and result and i64, the dtype of indices.
+template <class E, class T>
+constexpr unsigned expression_dtypes() {
+  const unsigned known = leaf_dtypes(leaf_types<E>{}) | 1u << static_cast<unsigned>(dtype_of<T>);
+  if constexpr (TracedByCompiler<E>) return known | traced<expression_trace<E>>::value.dtypes;
+  else return known | 1u << static_cast<unsigned>(dtype::i64);
+}
+
+template <class E, class T>
+program_code expression_code() {
+  program_code code = code_for<expression_dtypes<E, T>()>();
+  if constexpr (TracedByCompiler<E>) add_regions<expression_trace<E>>(code);
+  return code;
+}
+
+// The programs of one expression type, by key.
+struct program_cache {
+  std::mutex mutex;
+  std::vector<std::pair<std::vector<std::int64_t>, std::unique_ptr<program>>> programs;
+};
+
+template <class E, class T>
+program& program_of(const E& e, const leaf_list& leaves) {
+  static program_cache cache;
+  std::vector<std::int64_t> key;
+  e.append_key(key);
+  for (std::size_t number : leaves.number_of) key.push_back(static_cast<std::int64_t>(number));
+  const std::scoped_lock lock(cache.mutex);
+  for (const auto& each : cache.programs)
+    if (each.first == key) return *each.second;
+  auto made = std::make_unique<program>(trace_expression(e, leaves), expression_code<E, T>());
+  cache.programs.emplace_back(std::move(key), std::move(made));
+  return *cache.programs.back().second;
+}
+
+}  // namespace detail
+
+/// Evaluates an expression into a tensor, which takes the shape of the result. The result may be one of the leaves: the
+/// old elements are read. Throws shape_error, axis_error, dtype_error or index_error before anything is written.
+template <class Function, class... Captured, class T, extents_spec E>
+void evaluate(const expression<Function, Captured...>& e, tensor<T, E>& out) {
+  const detail::leaf_list leaves = detail::leaves_of(e);
+  program& p = detail::program_of<expression<Function, Captured...>, T>(e, leaves);
+  std::vector<std::int64_t> symbols;
+  for (std::size_t i = 0; i < leaves.specs.size(); ++i)
+    for (int axis = 0; axis < leaves.specs[i].extents.rank; ++axis)
+      if (!leaves.specs[i].extents.is_static(axis)) symbols.push_back(leaves.arguments[i].shape[axis]);
+  program::prepared_call call = p.prepare(leaves.arguments, symbols);
+  if (call.output_type(0) != dtype_of<T>)
+    throw dtype_error("evaluate: the expression is " + std::string(name(call.output_type(0))) + " where the tensor is " + std::string(name(dtype_of<T>)));
+  const shape_vector shape = call.output_shape(0, symbols);
+  require_fits(shape, E, "evaluate");
+  // Into storage of its own where a leaf is the tensor itself.
+  tensor<T, E> fresh = tensor<T, E>::uninitialized(shape);
+  const detail::output_memory memory[] = {{fresh.data(), static_cast<std::size_t>(fresh.size()) * sizeof(T)}};
+  p.run(call, leaves.arguments, memory);
+  out = std::move(fresh);
+}
+
+}  // namespace sinter

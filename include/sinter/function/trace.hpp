@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// Tracing: a captureless lambda is evaluated on handles, in constant evaluation where the compiler can, and leaves a
+// frozen graph, the types of its results, and the element-wise regions that get a fused kernel each.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <sinter/autodiff/reverse.hpp>
+#include <sinter/exec/kernel_table.hpp>
+#include <sinter/exec/library.hpp>
+#include <sinter/exec/map_kernel.hpp>
+#include <sinter/expr/expr.hpp>
+#include <sinter/function/program.hpp>
+#include <sinter/graph/freeze.hpp>
+#include <sinter/graph/regions.hpp>
+#include <sinter/tensor/tensor.hpp>
+#include <sinter/tensor/view.hpp>
+
+namespace sinter::detail {
+
+// What the type of an argument says about it.
+struct argument_spec {
+  dtype type{};
+  extents_spec extents = 0;
+  bool weak = false;  // a C++ scalar
+  friend constexpr bool operator==(const argument_spec&, const argument_spec&) = default;
+};
+
+template <class A>
+struct spec_of;
+template <class T, extents_spec E>
+struct spec_of<tensor<T, E>> {
+  static constexpr argument_spec value{dtype_of<T>, E, false};
+};
+template <class T, extents_spec E>
+struct spec_of<view<T, E>> {
+  static constexpr argument_spec value{dtype_of<T>, E, false};
+};
+template <class A>
+  requires std::is_arithmetic_v<A>
+struct spec_of<A> {
+  // Integers of other widths come as i64: an argument's value, unlike its type, must not change the plan.
+  using stored = std::conditional_t<Element<A>, A, std::conditional_t<std::is_floating_point_v<A>, double, std::int64_t>>;
+  static constexpr argument_spec value{dtype_of<stored>, 0, true};
+};
+
+constexpr int dynamic_extents(const argument_spec& s) {
+  int count = 0;
+  for (int axis = 0; axis < s.extents.rank; ++axis) count += s.extents.is_static(axis) ? 0 : 1;
+  return count;
+}
+
+// Writes the argument nodes; symbols are numbered through, argument by argument, axis by axis.
+template <argument_spec... Spec>
+constexpr std::array<handle, sizeof...(Spec)> write_arguments(ir::graph& g) {
+  std::array<handle, sizeof...(Spec)> out{};
+  const std::array<argument_spec, sizeof...(Spec)> specs{Spec...};
+  std::int64_t symbols = 0;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    ir::symbolic_shape shape;
+    for (int axis = 0; axis < specs[i].extents.rank; ++axis)
+      shape.push_back(specs[i].extents.is_static(axis) ? ir::dim(specs[i].extents[axis]) : g.dims.symbol(symbols++));
+    out[i] = handle(ir::argument(g, specs[i].type, static_cast<int>(i), shape, specs[i].weak));
+  }
+  return out;
+}
+
+template <class F, argument_spec... Spec>
+constexpr ir::graph trace_function() {
+  ir::graph g;
+  const auto arguments = write_arguments<Spec...>(g);
+  [&]<std::size_t... I>(std::index_sequence<I...>) { set_outputs(g, F{}(arguments[I]...)); }(std::index_sequence_for<decltype(Spec)...>{});
+  return ir::expand_gradients(g);
+}
+
+// The type of one result.
+struct output_spec {
+  dtype type{};
+  extents_spec extents = 0;
+  int assigned_argument = -1;
+};
+
+constexpr output_spec spec_of_output(const ir::graph& g, const ir::output& o) {
+  const ir::node& n = g[o.node];
+  extents_spec extents(static_cast<int>(n.shape.size()));
+  for (std::size_t axis = 0; axis < n.shape.size(); ++axis)
+    if (n.shape[axis].is_constant()) extents.extent[axis] = n.shape[axis].constant();
+  return {n.type, extents, o.assigned_argument};
+}
+
+constexpr unsigned dtypes_of(const ir::graph& g) {
+  unsigned mask = 0;
+  for (const ir::node& n : g.nodes()) mask |= 1u << static_cast<unsigned>(n.type);
+  return mask;
+}
+
+struct trace_sizes {
+  std::size_t words = 0, outputs = 0, regions = 0;
+};
+
+template <trace_sizes Size>
+struct frozen_trace {
+  std::array<std::int64_t, Size.words> words{};
+  std::array<output_spec, Size.outputs> outputs{};
+  std::array<ir::region, Size.regions> regions{};
+  unsigned dtypes = 0;
+  ir::fault problem;
+};
+
+// Trace: anything with a static `run()` that returns a graph.
+template <class Trace>
+constexpr trace_sizes measure_trace() {
+  const ir::graph g = Trace::run();
+  if (g.failed()) return {};
+  return {ir::freeze(g).size(), g.outputs.size(), ir::find_regions(g).size()};
+}
+
+template <class Trace, trace_sizes Size>
+constexpr frozen_trace<Size> freeze_trace() {
+  frozen_trace<Size> out;
+  const ir::graph g = Trace::run();
+  out.problem = g.first_fault;
+  if (g.failed()) return out;
+  const std::vector<std::int64_t> words = ir::freeze(g);
+  for (std::size_t i = 0; i < words.size(); ++i) out.words[i] = words[i];
+  for (std::size_t i = 0; i < g.outputs.size(); ++i) out.outputs[i] = spec_of_output(g, g.outputs[i]);
+  const auto regions = ir::find_regions(g);
+  for (std::size_t i = 0; i < regions.size(); ++i) out.regions[i] = regions[i];
+  out.dtypes = dtypes_of(g);
+  return out;
+}
+
+// Can the compiler evaluate the trace? (std::sqrt of a literal is constant for GCC and not for Clang.)
+template <class Trace>
+concept ConstantTrace = requires { typename std::integral_constant<std::size_t, measure_trace<Trace>().words>; };
+
+template <class Trace>
+struct traced {
+  static constexpr trace_sizes size = measure_trace<Trace>();
+  static constexpr frozen_trace<size> value = freeze_trace<Trace, size>();
+};
+
+template <class F, argument_spec... Spec>
+struct function_trace {
+  static constexpr ir::graph run() { return trace_function<F, Spec...>(); }
+};
+
+// ---- what gets compiled
+
+// Kernels, products and library superinstructions for a set of dtypes (bit i: dtype i); bool comes with every table.
+template <unsigned Dtypes, Element... Chosen>
+program_code code_for() {
+  constexpr unsigned rest = Dtypes & ~(1u << static_cast<unsigned>(dtype::boolean));
+  if constexpr (rest != 0) {
+    return code_for<(rest & (rest - 1)), Chosen..., cpp_type<static_cast<dtype>(std::countr_zero(rest))>>();
+  } else {
+    program_code out{exec::make_kernel_table<Chosen...>(), exec::make_product_table<Chosen...>(), {}};
+    const auto add_library = [&]<class T>(std::type_identity<T>) {
+      if constexpr (std::is_floating_point_v<T>)
+        for (const ir::instruction& i : exec::library_instructions<T>()) out.instructions.push_back(i);
+    };
+    (add_library(std::type_identity<Chosen>{}), ...);
+    return out;
+  }
+}
+
+// A fused kernel for each region of the trace. They stand in front of the library's: of equals the first is taken.
+template <class Trace>
+void add_regions(program_code& code) {
+  std::vector<ir::instruction> own;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (own.push_back({traced<Trace>::value.regions[I], &exec::map_kernel<traced<Trace>::value.regions[I]>}), ...);
+  }(std::make_index_sequence<traced<Trace>::size.regions>{});
+  code.instructions.insert(code.instructions.begin(), own.begin(), own.end());
+}
+
+}  // namespace sinter::detail

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Binding a traced graph to a class of shapes. A class says which dynamic extents are one; within it broadcasting is
+// decided, so broadcast_to and sum_to turn into what they mean, and extents that must agree become one symbol. What had
+// to be assumed about the extents becomes a list of guards: a graph bound once is right wherever its guards hold.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <sinter/graph/build.hpp>
+
+namespace sinter::ir {
+
+// Appends `id` of another graph, whose inputs are already here and whose dims read as `translate` says.
+template <class Translate>
+constexpr int replay(graph& to, const graph& from, int id, std::span<const int> in, Translate translate) {
+  inline_vector<dim, 2 * max_rank> dims;
+  for (dim d : from.node_dims(id)) dims.push_back(translate(d));
+  const symbolic_shape shape = dims.size() <= max_rank ? symbolic_shape(dims.begin(), dims.end()) : symbolic_shape{};
+  switch (from[id].code) {
+    case op::reshape: return reshape({&to, in[0]}, shape).id;
+    case op::broadcast_to:
+      // An impossible one stays out: the op that asked for it reports it (see report_failed_broadcast).
+      return can_broadcast(to, to[in[0]].shape, shape) ? broadcast_to({&to, in[0]}, shape).id : in[0];
+    case op::sum_to: return sum_to({&to, in[0]}, shape).id;
+    case op::extent: return extent_scalar(to, from[id].type, dims[0]).id;
+    default: {
+      inline_vector<std::int64_t, 2 * max_rank> attributes;
+      for (std::int64_t a : from.attributes(id)) attributes.push_back(a);
+      return append(to, from[id].code, in, attributes, dims);
+    }
+  }
+}
+
+// The number of symbols that the arguments of a graph introduce, and their values for given argument shapes.
+// Throws shape_error where an argument's rank or static extent differs.
+inline std::vector<std::int64_t> symbol_values(const graph& g, std::span<const shape_vector> arguments) {
+  std::vector<std::int64_t> values;
+  for (int id = 0; id < g.size(); ++id) {
+    if (g[id].code != op::argument) continue;
+    const std::int64_t number = g.attributes(id)[1];
+    const shape_vector& given = arguments[static_cast<std::size_t>(number)];
+    const symbolic_shape& declared = g[id].shape;
+    bool fits = given.size() == declared.size();
+    for (std::size_t axis = 0; fits && axis < given.size(); ++axis) {
+      const dim d = declared[axis];
+      if (d.is_constant()) {
+        fits = d.constant() == given[axis];
+        continue;
+      }
+      const std::size_t symbol = static_cast<std::size_t>(g.dims.operands(d)[0]);
+      if (values.size() <= symbol) values.resize(symbol + 1, -1);
+      values[symbol] = given[axis];
+    }
+    if (!fits)
+      throw shape_error("argument " + std::to_string(number) + ": shape " + to_string(given) + " where " +
+                        g.dims.to_string(declared) + " is expected");
+  }
+  return values;
+}
+
+namespace detail {
+
+// Tracing wrote the broadcasts of an element-wise op as nodes of their own. If one of them turns out impossible, the
+// error should name what the user wrote: the op, and its operands before broadcasting.
+// An output, or the operand of any other op, is a broadcast_to that the user wrote.
+inline void report_failed_broadcast(graph& out, const graph& traced, op user, std::span<const int> inputs,
+                                    std::span<const int> moved, std::span<const dim> replacement) {
+  const op code = is_elementwise(user) || user == op::matmul ? user : op::broadcast_to;
+  fault problem;
+  std::vector<int> operands;
+  for (int i : inputs) {
+    int source = i;
+    if (traced[source].code == op::broadcast_to) source = traced.input(source, 0);
+    const symbolic_shape from = out[moved[static_cast<std::size_t>(source)]].shape;
+    for (std::size_t axis = 0; axis < from.size() && source != i; ++axis) {
+      const dim to = out.dims.substitute(traced.dims, traced.node_dims(i)[axis], replacement);
+      if (out.is_one(from[axis]) == truth::no && !out.agree(from[axis], to))
+        problem = {fault_kind::extents_disagree, code, out.dims.evaluate(from[axis], out.symbol_values),
+                   out.dims.evaluate(to, out.symbol_values)};
+    }
+    const int bare = traced[source].code == op::reshape ? traced.input(source, 0) : source;
+    operands.push_back(moved[static_cast<std::size_t>(bare)]);
+  }
+  if (problem.kind != fault_kind::none) throw_fault(problem, out.operand_text(operands));
+}
+
+inline graph replay_all(const graph& traced, std::span<const dim> symbols, std::span<const std::int64_t> values) {
+  graph out;
+  out.symbol_values.assign(values.begin(), values.end());
+  if (values.empty()) out.symbol_values.push_back(0);  // a bound graph without symbols is still bound
+  // Symbols are interned in order so that symbol number i has the same handle in every binding.
+  std::vector<dim> replacement;
+  for (std::size_t i = 0; i < values.size(); ++i) out.dims.symbol(static_cast<std::int64_t>(i));
+  for (dim d : symbols) replacement.push_back(d);
+  std::vector<int> moved(static_cast<std::size_t>(traced.size()));
+  std::vector<int> in;
+  for (int id = 0; id < traced.size(); ++id) {
+    in.clear();
+    for (int i : traced.inputs(id)) in.push_back(moved[static_cast<std::size_t>(i)]);
+    report_failed_broadcast(out, traced, traced[id].code, traced.inputs(id), moved, replacement);
+    moved[static_cast<std::size_t>(id)] =
+        replay(out, traced, id, in, [&](dim d) { return out.dims.substitute(traced.dims, d, replacement); });
+  }
+  for (const output& o : traced.outputs)
+    report_failed_broadcast(out, traced, op::broadcast_to, std::span<const int>(&o.node, 1), moved, replacement);
+  for (output o : traced.outputs) out.outputs.push_back({moved[static_cast<std::size_t>(o.node)], o.assigned_argument});
+  out.random_streams = traced.random_streams;
+  return out;
+}
+
+}  // namespace detail
+
+// Binds `traced` (gradients expanded) to the class of these argument shapes. `guards` of the result are over symbols
+// numbered as in `traced`. Throws shape_error, naming op and shapes, where the shapes do not fit together.
+inline graph bind(const graph& traced, std::span<const shape_vector> arguments) {
+  const std::vector<std::int64_t> values = symbol_values(traced, arguments);
+  dim_table scratch;
+  std::vector<dim> symbols;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const dim s = scratch.symbol(static_cast<std::int64_t>(i));
+    symbols.push_back(values[i] == 1 ? dim(1) : s);
+  }
+  std::vector<guard> facts;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    facts.push_back({values[i] == 1 ? guard::fact::equal : guard::fact::differ, dim::expression(i), dim(1)});
+
+  // Every pass may find extents that must agree; a symbol that equals something else is replaced by it, and the graph
+  // bound again. A pass removes at least one symbol, so there are at most as many passes as symbols.
+  for (;;) {
+    graph out = detail::replay_all(traced, symbols, values);
+    bool changed = false;
+    for (const guard& g : out.guards) {
+      if (g.holds != guard::fact::equal) continue;
+      const auto is_symbol = [&](dim d) { return !d.is_constant() && out.dims.kind(d) == dim_kind::symbol; };
+      // What several extents broadcast to equals each symbol among them: in a bound graph no symbol is one.
+      const auto equal_symbol = [&](dim d, dim other) {
+        if (d.is_constant() || out.dims.kind(d) != dim_kind::broadcast) return d;
+        for (std::int64_t atom : out.dims.operands(d)) {
+          const dim s = dim::from_code(atom);
+          if (is_symbol(s) && s != other && out.dims.evaluate(s, values) == out.dims.evaluate(other, values)) return s;
+        }
+        return d;
+      };
+      dim from = equal_symbol(g.a, g.b), to = equal_symbol(g.b, g.a);
+      if (is_symbol(from) && is_symbol(to) && from.index() < to.index()) std::swap(from, to);
+      if (!is_symbol(from)) std::swap(from, to);
+      // Replacing a symbol by an expression could go round in a circle; a symbol or constant cannot.
+      if (!is_symbol(from) || !(to.is_constant() || is_symbol(to)) || from == to) continue;
+      for (dim& s : symbols)
+        if (s == from) s = to;
+      facts.push_back({guard::fact::equal, from, to});
+      changed = true;
+      break;
+    }
+    if (changed) continue;
+    for (const guard& g : out.guards) facts.push_back(g);
+    out.guards = std::move(facts);
+    return out;
+  }
+}
+
+// Do the guards of a bound graph hold for other values of its symbols?
+inline bool holds(const graph& bound, std::span<const std::int64_t> values) {
+  for (const guard& g : bound.guards) {
+    const bool equal = bound.dims.evaluate(g.a, values) == bound.dims.evaluate(g.b, values);
+    if (equal != (g.holds == guard::fact::equal)) return false;
+  }
+  return true;
+}
+
+}  // namespace sinter::ir

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+// Functions that write graphs: `value` is a node of a graph, and each function appends the node for one op, after
+// bringing its operands to one dtype (scalars only) and one shape (NumPy broadcasting, written out as broadcast_to).
+// The front end, the gradients, the expansions of composites and the rules all write graphs with these.
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <span>
+
+#include <sinter/graph/infer.hpp>
+
+namespace sinter::ir {
+
+struct value {
+  graph* owner = nullptr;
+  int id = -1;
+
+  constexpr const node& get() const { return (*owner)[id]; }
+  constexpr dtype type() const { return get().type; }
+  // By value: appending nodes moves them.
+  constexpr symbolic_shape shape() const { return get().shape; }
+  constexpr int rank() const { return static_cast<int>(get().shape.size()); }
+  constexpr dim extent(int axis) const { return get().shape[axis]; }
+};
+
+constexpr value constant(graph& g, dtype type, double x) {
+  const std::int64_t bits = type == dtype::i64 ? static_cast<std::int64_t>(x) : bits_of(x);
+  return {&g, append(g, op::constant, {}, {static_cast<std::int64_t>(type), bits})};
+}
+constexpr value constant_like(value x, double c) { return constant(*x.owner, x.type(), c); }
+
+// An extent as a scalar of the given dtype: a constant if it is known.
+constexpr value extent_scalar(graph& g, dtype type, dim d) {
+  if (d.is_constant()) return constant(g, type, static_cast<double>(d.constant()));
+  return {&g, append(g, op::extent, std::initializer_list<int>{}, {static_cast<std::int64_t>(type)}, std::span<const dim>(&d, 1))};
+}
+
+constexpr value argument(graph& g, dtype type, int number, const symbolic_shape& shape, bool weak = false) {
+  return {&g, append(g, op::argument, {}, {static_cast<std::int64_t>(type), number, weak ? 1 : 0}, shape)};
+}
+
+constexpr value iota(graph& g, dtype type, const symbolic_shape& shape, int axis) {
+  return {&g, append(g, op::iota, {}, {static_cast<std::int64_t>(type), axis}, shape)};
+}
+
+// ---- movement
+
+constexpr value reshape(value x, const symbolic_shape& shape) {
+  if (x.shape() == shape) return x;
+  return {x.owner, append(*x.owner, op::reshape, {x.id}, {}, shape)};
+}
+
+constexpr value permute(value x, std::span<const std::int64_t> axes) {
+  bool identity = static_cast<int>(axes.size()) == x.rank();
+  for (std::size_t i = 0; i < axes.size(); ++i) identity = identity && axes[i] == static_cast<std::int64_t>(i);
+  if (identity) return x;
+  const int in[] = {x.id};
+  return {x.owner, append(*x.owner, op::permute, in, axes)};
+}
+
+// Exchanges the last two axes.
+constexpr value transpose(value x) {
+  inline_vector<std::int64_t, max_rank> axes;
+  for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
+  if (x.rank() < 2) {
+    x.owner->fail({fault_kind::wrong_rank, op::permute, x.rank(), 2}, std::span<const int>(&x.id, 1));
+    return x;
+  }
+  axes[x.rank() - 1] = x.rank() - 2;
+  axes[x.rank() - 2] = x.rank() - 1;
+  return permute(x, axes);
+}
+
+constexpr value with_leading_ones(value x, int rank) {
+  if (x.rank() >= rank) return x;
+  symbolic_shape shape = symbolic_shape::filled(static_cast<std::size_t>(rank - x.rank()), dim(1));
+  for (dim d : x.shape()) shape.push_back(d);
+  return reshape(x, shape);
+}
+
+constexpr value broadcast_to(value x, const symbolic_shape& shape) {
+  x = with_leading_ones(x, static_cast<int>(shape.size()));
+  if (x.shape() == shape) return x;
+  bool same = !x.owner->symbol_values.empty() && x.shape().size() == shape.size();
+  for (std::size_t i = 0; same && i < shape.size(); ++i)
+    same = x.owner->is_one(x.shape()[i]) == x.owner->is_one(shape[i]) && x.owner->agree(x.shape()[i], shape[i]);
+  if (same) return x;
+  return {x.owner, append(*x.owner, op::broadcast_to, {x.id}, {}, shape)};
+}
+
+constexpr value reduce(op code, value x, std::int64_t axes, bool keep_axes = true) {
+  value out = axes == 0 && code != op::argmax ? x : value{x.owner, append(*x.owner, code, {x.id}, {axes})};
+  if (keep_axes) return out;
+  symbolic_shape shape;
+  for (int i = 0; i < x.rank(); ++i)
+    if (!has_axis(axes, i)) shape.push_back(x.extent(i));
+  return reshape(out, shape);
+}
+
+// The gradient's counterpart of broadcasting: sums over the axes that `shape` would be broadcast along.
+constexpr value sum_to(value x, const symbolic_shape& shape) {
+  if (x.shape() == shape) return x;
+  const int extra = x.rank() - static_cast<int>(shape.size());
+  std::int64_t axes = (std::int64_t{1} << (extra > 0 ? extra : 0)) - 1;
+  for (int i = extra > 0 ? extra : 0; i < x.rank(); ++i) {
+    const dim target = shape[i - extra], source = x.extent(i);
+    if (target == source) continue;
+    const truth one = x.owner->is_one(target);
+    if (one == truth::unknown) return {x.owner, append(*x.owner, op::sum_to, {x.id}, {}, shape)};
+    if (one == truth::yes && x.owner->is_one(source) != truth::yes) axes |= std::int64_t{1} << i;
+  }
+  return reshape(reduce(op::reduce_sum, x, axes), shape);
+}
+
+constexpr value flip(value x, std::int64_t axes) {
+  return axes == 0 ? x : value{x.owner, append(*x.owner, op::flip, {x.id}, {axes})};
+}
+
+// before and after: dims per axis.
+constexpr value pad(value x, const symbolic_shape& before, const symbolic_shape& after, double fill = 0) {
+  inline_vector<dim, 2 * max_rank> dims;
+  bool nothing = true;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    dims.push_back(before[i]);
+    dims.push_back(after[i]);
+    nothing = nothing && before[i] == dim(0) && after[i] == dim(0);
+  }
+  if (nothing) return x;
+  return {x.owner, append(*x.owner, op::pad, {x.id}, {bits_of(fill)}, dims)};
+}
+
+constexpr value slice(value x, const symbolic_shape& start, const symbolic_shape& stop,
+                      const inline_vector<std::int64_t, max_rank>& step) {
+  inline_vector<dim, 2 * max_rank> dims;
+  bool everything = true;
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    dims.push_back(start[i]);
+    dims.push_back(stop[i]);
+    everything = everything && start[i] == dim(0) && stop[i] == x.shape()[i] && step[i] == 1;
+  }
+  if (everything) return x;
+  const int in[] = {x.id};
+  return {x.owner, append(*x.owner, op::slice, in, step, dims)};
+}
+
+constexpr value concat(std::span<const value> parts, int axis) {
+  if (parts.size() == 1) return parts[0];
+  std::vector<int> in;
+  for (value p : parts) in.push_back(p.id);
+  const std::int64_t attributes[] = {axis};
+  return {parts[0].owner, append(*parts[0].owner, op::concat, in, attributes)};
+}
+
+// ---- element-wise
+
+constexpr value cast(value x, dtype type) {
+  return x.type() == type ? x : value{x.owner, append(*x.owner, op::cast, {x.id}, {static_cast<std::int64_t>(type)})};
+}
+
+// A weak scalar in the dtype of what it meets. A float does not silently become an integer, nor a number a bool: those
+// stay what they are, and the shape rule of the op reports the mixed dtypes.
+constexpr value weak_cast(value x, dtype type) {
+  const dtype own = x.type();
+  if (own == type || own == dtype::boolean || type == dtype::boolean || (is_floating(own) && !is_floating(type))) return x;
+  if (x.get().code == op::constant) return constant(*x.owner, type, constant_value(*x.owner, x.id));
+  return cast(x, type);
+}
+
+constexpr dim broadcast_extent(graph& g, dim a, dim b) {
+  if (a == b) return a;
+  const truth one_a = g.is_one(a), one_b = g.is_one(b);
+  if (one_a == truth::yes) return b;
+  if (one_b == truth::yes) return a;
+  if (one_a == truth::no && one_b == truth::no) {
+    // Different extents are left to the shape rule of the op, which reports them with both shapes.
+    return b.is_constant() ? b : a;
+  }
+  return g.dims.broadcast(a, b);
+}
+
+constexpr symbolic_shape broadcast_shape(graph& g, const symbolic_shape& a, const symbolic_shape& b) {
+  const symbolic_shape& longer = a.size() >= b.size() ? a : b;
+  const symbolic_shape& shorter = a.size() >= b.size() ? b : a;
+  symbolic_shape out = longer;
+  const std::size_t extra = longer.size() - shorter.size();
+  for (std::size_t i = 0; i < shorter.size(); ++i) out[extra + i] = broadcast_extent(g, longer[extra + i], shorter[i]);
+  return out;
+}
+
+// True if `from` (of the same rank) can be broadcast to `to` as far as is known.
+constexpr bool can_broadcast(graph& g, const symbolic_shape& from, const symbolic_shape& to) {
+  const std::size_t extra = to.size() - from.size();
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (g.is_one(from[i]) == truth::no && !g.agree(from[i], to[extra + i])) return false;
+  return true;
+}
+
+// Reports the first pair of extents that keeps operands from having one shape.
+constexpr value fail_to_broadcast(graph& g, op code, std::span<const value> operands, const symbolic_shape& shape) {
+  inline_vector<int, 3> ids;
+  fault problem;
+  for (const value& v : operands) {
+    ids.push_back(v.id);
+    const symbolic_shape from = v.shape();
+    const std::size_t extra = shape.size() - from.size();
+    for (std::size_t i = from.size(); i-- > 0 && problem.kind == fault_kind::none;)
+      if (g.is_one(from[i]) == truth::no && !g.agree(from[i], shape[extra + i])) problem = detail::disagree(g, code, from[i], shape[extra + i]);
+  }
+  g.fail(problem, ids);
+  return operands[0];
+}
+
+// True if operands need neither a cast nor broadcasting: most do not, and asking costs less of the constexpr step limit.
+constexpr bool fit_as_they_are(op code, std::initializer_list<value> operands) {
+  const node* tensor = nullptr;
+  const node& first = operands.begin()[code == op::where ? 1 : 0].get();
+  for (const value& v : operands) {
+    const node& n = v.get();
+    if (n.type != first.type && (code != op::where || &v != operands.begin())) return false;
+    if (n.shape.count == 0) continue;
+    if (tensor != nullptr && !(n.shape == tensor->shape)) return false;
+    tensor = &n;
+  }
+  return true;
+}
+
+// Appends an element-wise op: weak scalars take the dtype of the others, shapes broadcast; scalars stay scalars.
+constexpr value elementwise(op code, std::initializer_list<value> operands) {
+  graph& g = *operands.begin()->owner;
+  if (fit_as_they_are(code, operands)) {
+    int ids[3]{};
+    std::size_t count = 0;
+    for (const value& v : operands) ids[count++] = v.id;
+    return {&g, append(g, code, std::span<const int>(ids, count))};
+  }
+
+  inline_vector<value, 3> in(operands.begin(), operands.end());
+  const std::size_t first = code == op::where ? 1 : 0;
+  // The first operand that is not weak decides the dtype; among weak ones the widest (dtypes are in that order).
+  dtype type = in[first].type();
+  bool weak = in[first].get().weak;
+  for (std::size_t i = first + 1; i < in.size(); ++i) {
+    const node& n = in[i].get();
+    if (weak && (!n.weak || n.type > type)) type = n.type;
+    weak = weak && n.weak;
+  }
+  for (std::size_t i = first; i < in.size(); ++i)
+    if (in[i].get().weak && code != op::cast) in[i] = weak_cast(in[i], type);
+
+  symbolic_shape shape;
+  bool fits = true;
+  for (const value& v : in) shape = broadcast_shape(g, shape, v.shape());
+  for (const value& v : in) fits = fits && can_broadcast(g, v.shape(), shape);
+  if (!fits) return fail_to_broadcast(g, code, {in.begin(), in.size()}, shape);
+  inline_vector<int, 3> ids;
+  for (value& v : in) {
+    if (v.rank() != 0) v = broadcast_to(v, shape);
+    ids.push_back(v.id);
+  }
+  return {&g, append(g, code, ids)};
+}
+
+constexpr value unary(op code, value x) { return {x.owner, append(*x.owner, code, {x.id})}; }
+
+constexpr value operator+(value a, value b) { return elementwise(op::add, {a, b}); }
+constexpr value operator-(value a, value b) { return elementwise(op::sub, {a, b}); }
+constexpr value operator*(value a, value b) { return elementwise(op::mul, {a, b}); }
+constexpr value operator/(value a, value b) { return elementwise(op::div, {a, b}); }
+constexpr value operator-(value a) { return unary(op::neg, a); }
+constexpr value operator+(value a, double b) { return a + constant_like(a, b); }
+constexpr value operator-(value a, double b) { return a - constant_like(a, b); }
+constexpr value operator-(double a, value b) { return constant_like(b, a) - b; }
+constexpr value operator*(value a, double b) { return a * constant_like(a, b); }
+constexpr value operator*(double a, value b) { return constant_like(b, a) * b; }
+constexpr value operator/(value a, double b) { return a / constant_like(a, b); }
+constexpr value operator/(double a, value b) { return constant_like(b, a) / b; }
+
+constexpr value where(value condition, value a, value b) { return elementwise(op::where, {condition, a, b}); }
+
+// ---- reductions and contractions
+
+constexpr value sum(value x, std::int64_t axes, bool keep_axes = true) { return reduce(op::reduce_sum, x, axes, keep_axes); }
+
+constexpr std::int64_t all_axes(value x) { return (std::int64_t{1} << x.rank()) - 1; }
+
+// The number of elements that a reduction over `axes` combines, as a scalar of x's dtype.
+constexpr value reduced_count(value x, std::int64_t axes) {
+  dim total(1);
+  for (int i = 0; i < x.rank(); ++i)
+    if (has_axis(axes, i)) total = x.owner->dims.mul(total, x.extent(i));
+  return extent_scalar(*x.owner, x.type(), total);
+}
+
+constexpr value mean(value x, std::int64_t axes, bool keep_axes = true) { return sum(x, axes, keep_axes) / reduced_count(x, axes); }
+
+// The mean of squared distances from the mean: the population variance.
+constexpr value variance(value x, std::int64_t axes, bool keep_axes = true) {
+  const value centred = x - mean(x, axes);
+  return mean(centred * centred, axes, keep_axes);
+}
+
+// a[..., m, k] times b[..., k, n]; leading extents broadcast.
+constexpr value matmul(value a, value b, bool transpose_a = false, bool transpose_b = false) {
+  graph& g = *a.owner;
+  if (a.rank() >= 2 && b.rank() >= 2 && a.rank() + b.rank() > 4) {
+    symbolic_shape batch_a = a.shape(), batch_b = b.shape();
+    batch_a.resize(batch_a.size() - 2);
+    batch_b.resize(batch_b.size() - 2);
+    symbolic_shape batch = broadcast_shape(g, batch_a, batch_b);
+    if (can_broadcast(g, batch_a, batch) && can_broadcast(g, batch_b, batch)) {
+      const auto whole = [&](value x) {
+        symbolic_shape shape = batch;
+        shape.push_back(x.extent(x.rank() - 2));
+        shape.push_back(x.extent(x.rank() - 1));
+        return broadcast_to(x, shape);
+      };
+      a = whole(a);
+      b = whole(b);
+    }
+  }
+  return {&g, append(g, op::matmul, {a.id, b.id}, {transpose_a ? 1 : 0, transpose_b ? 1 : 0})};
+}
+
+constexpr value gather(value x, value indices, int axis) {
+  return {x.owner, append(*x.owner, op::gather, {x.id, indices.id}, {axis})};
+}
+constexpr value scatter_add(value updates, value indices, int axis, const symbolic_shape& shape) {
+  return {updates.owner, append(*updates.owner, op::scatter_add, {updates.id, indices.id}, {axis}, shape)};
+}
+
+}  // namespace sinter::ir

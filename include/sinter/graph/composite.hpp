@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// What composites mean: each one written out in primitives. The rules use these expansions to let a composite and the
+// same thing written by hand meet in one e-class, the executor falls back on them, and tests compare them with the
+// interpreter's direct formulas.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <sinter/graph/build.hpp>
+
+namespace sinter::ir {
+
+namespace detail {
+
+constexpr value expand_softmax(value x, std::int64_t axes) {
+  // The largest element is subtracted first: exp then stays in (0, 1] whatever the logits are.
+  const value e = unary(op::exp, x - reduce(op::reduce_max, x, axes));
+  return e / sum(e, axes);
+}
+
+constexpr value expand_log_softmax(value x, std::int64_t axes) {
+  const value shifted = x - reduce(op::reduce_max, x, axes);
+  return shifted - unary(op::log, sum(unary(op::exp, shifted), axes));
+}
+
+constexpr value expand_layer_norm(value x, std::int64_t axes, double eps) {
+  return (x - mean(x, axes)) * unary(op::rsqrt, variance(x, axes) + eps);
+}
+
+constexpr value expand_rms_norm(value x, std::int64_t axes, double eps) {
+  return x * unary(op::rsqrt, mean(x * x, axes) + eps);
+}
+
+// log-sum-exp of a row minus the label's logit. The logit is picked by comparing a counter with the label instead of a
+// gather, so that one pass over the row computes all of it. A label outside of the classes picks nothing: its loss is
+// the row's log-sum-exp.
+constexpr value expand_cross_entropy(value x, value labels) {
+  graph& g = *x.owner;
+  const int last = x.rank() - 1;
+  const std::int64_t axes = std::int64_t{1} << last;
+
+  // u8 would count the classes modulo 256.
+  const value wide = labels.type() == dtype::u8 ? cast(labels, dtype::i32) : labels;
+  symbolic_shape column = wide.shape();
+  column.push_back(dim(1));
+  const value is_label = elementwise(op::equal, {iota(g, wide.type(), x.shape(), last), reshape(wide, column)});
+  const value logit = sum(where(is_label, x, constant_like(x, 0)), axes);
+
+  const value largest = reduce(op::reduce_max, x, axes);
+  const value log_sum = unary(op::log, sum(unary(op::exp, x - largest), axes));
+  symbolic_shape rows = x.shape();
+  rows.pop_back();
+  return reshape((log_sum + largest) - logit, rows);
+}
+
+}  // namespace detail
+
+/// Writes the composite `code` in primitives behind the last node of `g` and returns the node with its value. `inputs`
+/// and `attributes` are those of the composite's node (graph.hpp) and may point into `g`. Throws what `append` throws;
+/// `code` must be a composite, otherwise the result has the id -1 and nothing is written.
+constexpr value expand(graph& g, op code, std::span<const int> inputs, std::span<const std::int64_t> attributes) {
+  if (info(code).kind != kind::composite) return {&g, -1};
+  // Copies: appending moves what the spans point to.
+  const value x{&g, inputs[0]};
+  const value second{&g, inputs.size() > 1 ? inputs[1] : -1};
+  const std::int64_t axes = attributes.empty() ? 0 : attributes[0];
+  const double eps = attributes.size() > 1 ? double_of(attributes[1]) : 0;
+  switch (code) {
+    case op::softmax: return detail::expand_softmax(x, axes);
+    case op::log_softmax: return detail::expand_log_softmax(x, axes);
+    case op::layer_norm: return detail::expand_layer_norm(x, axes, eps);
+    case op::rms_norm: return detail::expand_rms_norm(x, axes, eps);
+    case op::cross_entropy: return detail::expand_cross_entropy(x, second);
+    default: return {&g, -1};
+  }
+}
+
+/// The same for the element-wise ops that are defined by simpler ones; the id is -1 for an op that is not. The
+/// expansions agree with the op to rounding, and where the op is defined by a limit (silu at -infinity) both give NaN.
+constexpr value expand_elementwise(graph& g, op code, std::span<const int> inputs) {
+  if (inputs.size() != 1) return {&g, -1};
+  const value x{&g, inputs[0]};
+  switch (code) {
+    case op::relu: return elementwise(op::maximum, {x, constant_like(x, 0)});
+    case op::recip: return 1.0 / x;
+    case op::rsqrt: return 1.0 / unary(op::sqrt, x);
+    case op::sigmoid: return 1.0 / (unary(op::exp, -x) + 1.0);
+    case op::silu: return x * unary(op::sigmoid, x);
+    case op::gelu: {
+      constexpr double inverse_root_two = 0.70710678118654752440;
+      return (x * 0.5) * (unary(op::erf, x * inverse_root_two) + 1.0);
+    }
+    case op::gelu_tanh: {
+      constexpr double root_two_over_pi = 0.79788456080286535588;
+      const value inner = (x + (x * x * x) * 0.044715) * root_two_over_pi;
+      return (x * 0.5) * (unary(op::tanh, inner) + 1.0);
+    }
+    case op::softplus: {
+      const value positive = elementwise(op::maximum, {x, constant_like(x, 0)});
+      return positive + unary(op::log, unary(op::exp, -unary(op::abs, x)) + 1.0);
+    }
+    default: return {&g, -1};
+  }
+}
+
+}  // namespace sinter::ir

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// What can be wrong with the operands of an op. While a function is traced by the compiler, the graph records the first
+// fault and one static_assert reports it; at run time the fault is thrown at once, as an error that names op and shapes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <sinter/graph/op.hpp>
+#include <sinter/support/error.hpp>
+
+namespace sinter::ir {
+
+enum class fault_kind : std::uint8_t {
+  none,
+  extents_disagree,   // lhs and rhs: the two extents
+  wrong_rank,         // lhs: the rank given, rhs: the rank expected
+  mixed_dtypes,       // lhs, rhs: the dtypes
+  wrong_dtype,        // lhs: the dtype
+  axis_out_of_range,  // lhs: the axis, rhs: the rank
+  not_a_permutation,  // lhs: the rank
+  size_changes,       // lhs, rhs: number of elements before and after
+  bad_slice,          // lhs: the extent, rhs: the bound that is outside of it
+  not_an_argument,    // assign or gradients of something that cannot be assigned or differentiated by
+  assigned_twice,     // lhs: the argument's number
+  rank_too_high,      // lhs: the rank, rhs: the limit
+  repeated_axis,      // lhs: the axis, rhs: the rank
+  not_an_extent,      // a number of a shape that is neither an integer nor computed from extents
+};
+
+struct fault {
+  fault_kind kind = fault_kind::none;
+  op code{};
+  std::int64_t lhs = 0;
+  std::int64_t rhs = 0;
+};
+
+inline std::string expectation(const fault& f) {
+  const std::string l = std::to_string(f.lhs), r = std::to_string(f.rhs);
+  switch (f.kind) {
+    case fault_kind::none: return "";
+    case fault_kind::extents_disagree: return "extents " + l + " and " + r + " disagree";
+    case fault_kind::wrong_rank: return "rank " + l + " where rank " + r + " is expected";
+    case fault_kind::mixed_dtypes:
+      return "dtypes " + std::string(sinter::name(static_cast<dtype>(f.lhs))) + " and " +
+             std::string(sinter::name(static_cast<dtype>(f.rhs))) + " differ; cast one of them";
+    case fault_kind::wrong_dtype: return "not defined for dtype " + std::string(sinter::name(static_cast<dtype>(f.lhs)));
+    case fault_kind::axis_out_of_range: return "axis " + l + " is out of range for rank " + r;
+    case fault_kind::not_a_permutation: return "the axes are not a permutation of 0.." + std::to_string(f.lhs - 1);
+    case fault_kind::size_changes: return l + " elements cannot become " + r;
+    case fault_kind::bad_slice: return "bound " + r + " is outside of extent " + l;
+    case fault_kind::not_an_argument: return "the operand must be a tensor argument of the function";
+    case fault_kind::assigned_twice: return "argument " + l + " is assigned twice";
+    case fault_kind::repeated_axis: return "axis " + l + " of rank " + r + " is named twice";
+    case fault_kind::not_an_extent: return "an extent must be an integer, or computed from extent(x, axis)";
+    case fault_kind::rank_too_high: return "rank " + l + " exceeds the limit of " + r;
+  }
+  return "";
+}
+
+// Throws the error type that belongs to the fault; `operands` is the text of the operand shapes.
+[[noreturn]] inline void throw_fault(const fault& f, const std::string& operands) {
+  const std::string message = std::string(name(f.code)) + "(" + operands + "): " + expectation(f);
+  switch (f.kind) {
+    case fault_kind::mixed_dtypes:
+    case fault_kind::wrong_dtype: throw dtype_error(message);
+    case fault_kind::axis_out_of_range:
+    case fault_kind::not_a_permutation:
+    case fault_kind::repeated_axis: throw axis_error(message);
+    case fault_kind::not_an_argument:
+    case fault_kind::assigned_twice: throw graph_error(message);
+    default: throw shape_error(message);
+  }
+}
+
+}  // namespace sinter::ir

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// The intermediate representation: an array of small typed nodes in topological order, and outputs. A graph is a value
+// that works the same in constant evaluation (a traced function) and at run time. Nodes with equal op, inputs,
+// attributes and dims are one node.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <sinter/graph/dim.hpp>
+#include <sinter/graph/fault.hpp>
+#include <sinter/graph/op.hpp>
+#include <sinter/support/flat_vector.hpp>
+#include <sinter/support/hash.hpp>
+
+namespace sinter::ir {
+
+// What the attributes (integers, floats by their bits) and dims of an op mean:
+//   argument        {dtype, number, weak}, dims: shape     weak: a C++ scalar, takes the dtype of what it meets
+//   constant        {dtype, bits of the value as a double, or the value itself for i64}
+//   extent          {dtype}, dims: {the extent}             a scalar
+//   iota            {dtype, axis}, dims: shape
+//   random_uniform  {dtype, stream}, dims: shape            input: key, an i64 scalar
+//   cast            {dtype}
+//   reduce_*, argmax, softmax, log_softmax   {bit mask of axes}
+//   layer_norm, rms_norm                     {bit mask of axes, bits of eps}
+//   reshape, broadcast_to, sum_to            dims: shape of the result (broadcast_to keeps the rank)
+//   permute         {source axis of every result axis}
+//   pad             {bits of the fill value}, dims: {before, after} per axis
+//   slice           {step per axis}, dims: {start, stop} per axis
+//   flip            {bit mask of axes};  concat {axis}
+//   matmul          {transpose a, transpose b}; all leading extents equal
+//   gather          {axis}: inputs x, indices.   scatter_add {axis}: inputs updates, indices; dims: shape of the result
+//   cross_entropy   inputs logits[..., classes], labels[...] (integers): one loss per row
+//   gradient        inputs: a scalar loss, the node to differentiate by
+struct node {
+  op code{};
+  dtype type{};
+  bool weak = false;
+  std::int32_t first_input = 0, input_count = 0;
+  std::int32_t first_attribute = 0, attribute_count = 0;
+  std::int32_t first_dim = 0, dim_count = 0;
+  symbolic_shape shape;
+};
+
+struct output {
+  int node = 0;
+  int assigned_argument = -1;  // the number of the argument whose storage receives it, or -1
+  friend constexpr bool operator==(const output&, const output&) = default;
+};
+
+// A fact about extents that shape inference had to take for true; checked before a plan is used for other extents.
+struct guard {
+  enum class fact : std::uint8_t { equal, differ } holds{};
+  dim a, b;
+};
+
+class graph {
+ public:
+  std::vector<output> outputs;
+  dim_table dims;
+  fault first_fault;
+  // Extents of the symbols if the graph is bound to a class of shapes; empty while a function is traced.
+  std::vector<std::int64_t> symbol_values;
+  std::vector<guard> guards;
+  int random_streams = 0;
+
+  constexpr int size() const { return static_cast<int>(nodes_.size()); }
+  constexpr const node& operator[](int id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  constexpr std::span<const node> nodes() const { return nodes_; }
+
+  constexpr std::span<const int> inputs(int id) const { return inputs(nodes_[static_cast<std::size_t>(id)]); }
+  constexpr std::span<const int> inputs(const node& n) const {
+    return {inputs_.data() + n.first_input, static_cast<std::size_t>(n.input_count)};
+  }
+  constexpr int input(int id, int which) const {
+    return inputs_[static_cast<std::size_t>(nodes_[static_cast<std::size_t>(id)].first_input + which)];
+  }
+  constexpr std::span<const std::int64_t> attributes(int id) const {
+    const node& n = nodes_[static_cast<std::size_t>(id)];
+    return {attributes_.data() + n.first_attribute, static_cast<std::size_t>(n.attribute_count)};
+  }
+  constexpr std::span<const dim> node_dims(int id) const {
+    const node& n = nodes_[static_cast<std::size_t>(id)];
+    return {node_dims_.data() + n.first_dim, static_cast<std::size_t>(n.dim_count)};
+  }
+
+  // Adds a node whose type and shape are known (infer.hpp finds them) or returns the equal one.
+  constexpr int intern(op code, dtype type, const symbolic_shape& shape, std::span<const int> own_inputs,
+                       std::span<const std::int64_t> own_attributes, std::span<const dim> own_dims) {
+    // Every statement here is paid per node of the constexpr step limit, hence pointers, and one multiplication per word.
+    std::uint64_t key = hash_seed + static_cast<std::uint64_t>(code);
+    const int* const in = own_inputs.data();
+    const std::int64_t* const numbers = own_attributes.data();
+    const dim* const extents = own_dims.data();
+    const std::size_t in_count = own_inputs.size(), number_count = own_attributes.size(), extent_count = own_dims.size();
+    for (std::size_t i = 0; i < in_count; ++i) key = hash_word(key, in[i]);
+    for (std::size_t i = 0; i < number_count; ++i) key = hash_word(key, numbers[i]);
+    for (std::size_t i = 0; i < extent_count; ++i) key = hash_word(key, extents[i].code());
+    key = hash_mix(key);
+    if (heads_.size() <= nodes_.size()) relink(heads_.empty() ? 64 : heads_.size() * 4);
+    std::int32_t& head = heads_[key & (heads_.size() - 1)];
+    for (std::int32_t id = head; id >= 0; id = links_[static_cast<std::size_t>(id)].next)
+      if (links_[static_cast<std::size_t>(id)].key == key && same(id, code, own_inputs, own_attributes, own_dims)) return id;
+
+    node n{code, type, false,
+           static_cast<std::int32_t>(inputs_.size()), static_cast<std::int32_t>(in_count),
+           static_cast<std::int32_t>(attributes_.size()), static_cast<std::int32_t>(number_count),
+           static_cast<std::int32_t>(node_dims_.size()), static_cast<std::int32_t>(extent_count), shape};
+    // Numbers and extents have no dtype of their own either: sum(x) / extent(x, 0) works for every dtype of x.
+    n.weak = code == op::argument                         ? numbers[2] != 0
+             : code == op::constant || code == op::extent ? true
+                                                          : in_count != 0 && all_weak(in, in_count) && is_elementwise(code);
+    inputs_.append(in, in_count);
+    attributes_.append(numbers, number_count);
+    node_dims_.append(extents, extent_count);
+    const std::int32_t id = static_cast<std::int32_t>(nodes_.size());
+    nodes_.push_back(n);
+    links_.push_back({key, head});
+    head = id;
+    return id;
+  }
+
+  // Drops the nodes from number `count` on. Cheaper than adding the others to an empty graph.
+  constexpr void truncate(int count) {
+    const std::size_t n = static_cast<std::size_t>(count);
+    if (n >= nodes_.size()) return;
+    inputs_.truncate(static_cast<std::size_t>(nodes_[n].first_input));
+    attributes_.truncate(static_cast<std::size_t>(nodes_[n].first_attribute));
+    node_dims_.truncate(static_cast<std::size_t>(nodes_[n].first_dim));
+    nodes_.truncate(n);
+    links_.truncate(n);
+    relink(heads_.size());
+  }
+
+  // Records a fault (while the compiler traces) or throws it.
+  constexpr void fail(const fault& f, std::span<const int> operands) {
+    if (!std::is_constant_evaluated()) throw_fault(f, operand_text(operands));
+    if (first_fault.kind == fault_kind::none) first_fault = f;
+  }
+  constexpr bool failed() const { return first_fault.kind != fault_kind::none; }
+
+  // Do two extents agree? In a bound graph an undecided question is answered by the extents at hand and becomes a guard;
+  // while tracing it stays open (binding asks again).
+  constexpr bool agree(dim a, dim b) {
+    const truth known = dims.equal(a, b);
+    if (known != truth::unknown) return known == truth::yes;
+    if (symbol_values.empty()) return true;
+    if (dims.evaluate(a, symbol_values) != dims.evaluate(b, symbol_values)) return false;
+    guards.push_back({guard::fact::equal, a, b});
+    return true;
+  }
+
+  // Is this extent 1? `unknown` while tracing; a bound graph decides, with a guard where the class does not imply it.
+  constexpr truth is_one(dim d) {
+    if (d.is_constant()) return d.constant() == 1 ? truth::yes : truth::no;
+    if (symbol_values.empty()) return truth::unknown;
+    if (dims.kind(d) == dim_kind::symbol) return truth::no;  // binding replaced extents that are one by the constant
+    const bool one = dims.evaluate(d, symbol_values) == 1;
+    guards.push_back({one ? guard::fact::equal : guard::fact::differ, d, dim(1)});
+    return one ? truth::yes : truth::no;
+  }
+
+  // With the extents at hand where the graph is bound: "[32, 10]"; symbolic while it is traced.
+  std::string shape_text(const symbolic_shape& shape) const {
+    if (symbol_values.empty()) return dims.to_string(shape);
+    symbolic_shape concrete;
+    for (dim d : shape) concrete.push_back(dim(dims.evaluate(d, symbol_values)));
+    return dims.to_string(concrete);
+  }
+
+  std::string operand_text(std::span<const int> operands) const {
+    std::string out;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const node& n = (*this)[operands[i]];
+      out += (i == 0 ? "" : ", ") + std::string(sinter::name(n.type)) + shape_text(n.shape);
+    }
+    return out;
+  }
+
+ private:
+  // Nodes whose keys end alike form a list, from a head through the nodes' links.
+  struct link {
+    std::uint64_t key = 0;
+    std::int32_t next = -1;
+  };
+
+  static constexpr std::uint64_t hash_word(std::uint64_t key, std::int64_t word) {
+    return (key ^ key >> 29 ^ static_cast<std::uint64_t>(word)) * 0xbf58476d1ce4e5b9ULL;
+  }
+
+  constexpr bool all_weak(const int* ids, std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i)
+      if (!nodes_[static_cast<std::size_t>(ids[i])].weak) return false;
+    return true;
+  }
+
+  constexpr bool same(int id, op code, std::span<const int> other_inputs, std::span<const std::int64_t> other_attributes,
+                      std::span<const dim> other_dims) const {
+    const auto equal = [](auto a, auto b) {
+      if (a.size() != b.size()) return false;
+      for (std::size_t i = 0; i < a.size(); ++i)
+        if (!(a[i] == b[i])) return false;
+      return true;
+    };
+    return (*this)[id].code == code && equal(inputs(id), other_inputs) && equal(attributes(id), other_attributes) &&
+           equal(node_dims(id), other_dims);
+  }
+
+  constexpr void relink(std::size_t heads) {
+    heads_ = flat_vector<std::int32_t>(heads, -1);
+    std::int32_t id = 0;
+    for (link& l : links_) {
+      std::int32_t& head = heads_[l.key & (heads - 1)];
+      l.next = head;
+      head = id++;
+    }
+  }
+
+  flat_vector<node> nodes_;
+  flat_vector<int> inputs_;
+  flat_vector<std::int64_t> attributes_;
+  flat_vector<dim> node_dims_;
+  flat_vector<link> links_;
+  flat_vector<std::int32_t> heads_;
+};
+
+constexpr std::int64_t bits_of(double x) { return std::bit_cast<std::int64_t>(x); }
+constexpr double double_of(std::int64_t bits) { return std::bit_cast<double>(bits); }
+
+// The value of a constant node as a double.
+constexpr double constant_value(const graph& g, int id) {
+  const std::span<const std::int64_t> a = g.attributes(id);
+  return static_cast<dtype>(a[0]) == dtype::i64 ? static_cast<double>(a[1]) : double_of(a[1]);
+}
+
+}  // namespace sinter::ir

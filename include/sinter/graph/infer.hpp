@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// The dtype and shape rule of every op, and `append`, which checks a node by them and adds it to a graph. Every node
+// of every graph comes through here: traced, differentiated, bound, and invented by a rule.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+
+#include <sinter/graph/graph.hpp>
+
+namespace sinter::ir {
+
+struct inferred {
+  dtype type{};
+  symbolic_shape shape;
+  fault problem;
+};
+
+constexpr bool has_axis(std::int64_t mask, int axis) { return (mask >> axis & 1) != 0; }
+
+constexpr bool accepts_dtype(accepts what, dtype t) {
+  switch (what) {
+    case accepts::any: return true;
+    case accepts::numeric: return t != dtype::boolean;
+    case accepts::floating: return is_floating(t);
+    case accepts::integral: return is_integral(t);
+    case accepts::integral_or_bool: return is_integral(t) || t == dtype::boolean;
+    case accepts::boolean: return t == dtype::boolean;
+  }
+  return false;
+}
+
+namespace detail {
+
+constexpr dim product(dim_table& dims, const symbolic_shape& shape) {
+  dim total(1);
+  for (dim d : shape) total = dims.mul(total, d);
+  return total;
+}
+
+constexpr std::int64_t extent_for_message(const graph& g, dim d) {
+  if (d.is_constant()) return d.constant();
+  return g.symbol_values.empty() ? -1 : g.dims.evaluate(d, g.symbol_values);
+}
+
+constexpr fault disagree(const graph& g, op code, dim a, dim b) {
+  return {fault_kind::extents_disagree, code, extent_for_message(g, a), extent_for_message(g, b)};
+}
+
+constexpr inferred infer_elementwise(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes) {
+  const op_info& facts = info(code);
+  inferred out;
+  const bool selects = code == op::where;
+  const dtype first = g[in[selects ? 1 : 0]].type;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const node& operand = g[in[i]];
+    const dtype expected = selects && i == 0 ? dtype::boolean : first;
+    if (operand.type != expected)
+      out.problem = {fault_kind::mixed_dtypes, code, static_cast<std::int64_t>(operand.type), static_cast<std::int64_t>(expected)};
+    if (operand.shape.empty() || operand.shape == out.shape) continue;  // a scalar meets every shape
+    if (out.shape.empty()) {
+      out.shape = operand.shape;
+      continue;
+    }
+    if (operand.shape.size() != out.shape.size()) {
+      out.problem = {fault_kind::wrong_rank, code, static_cast<std::int64_t>(operand.shape.size()), static_cast<std::int64_t>(out.shape.size())};
+      return out;
+    }
+    for (std::size_t axis = 0; axis < out.shape.size(); ++axis) {
+      if (!g.agree(out.shape[axis], operand.shape[axis])) out.problem = disagree(g, code, out.shape[axis], operand.shape[axis]);
+      if (operand.shape[axis].is_constant()) out.shape[axis] = operand.shape[axis];
+    }
+  }
+  if (!accepts_dtype(facts.accepts, first)) out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(first), 0};
+  out.type = facts.yields == yields::boolean     ? dtype::boolean
+             : facts.yields == yields::attribute ? static_cast<dtype>(attributes[0])
+                                                 : first;
+  return out;
+}
+
+constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes,
+                                  std::span<const dim> dims) {
+  const node& x = g[in[0]];
+  inferred out{x.type, x.shape, {}};
+  const int rank = static_cast<int>(x.shape.size());
+  switch (code) {
+    case op::reshape: {
+      out.shape = symbolic_shape(dims.begin(), dims.end());
+      const dim before = product(g.dims, x.shape), after = product(g.dims, out.shape);
+      if (!g.agree(before, after))
+        out.problem = {fault_kind::size_changes, code, extent_for_message(g, before), extent_for_message(g, after)};
+      return out;
+    }
+    case op::permute: {
+      std::int64_t seen = 0;
+      for (std::size_t i = 0; i < attributes.size(); ++i) {
+        if (attributes[i] < 0 || attributes[i] >= rank) break;
+        seen |= std::int64_t{1} << attributes[i];
+        if (i < out.shape.size()) out.shape[i] = x.shape[attributes[i]];
+      }
+      if (static_cast<int>(attributes.size()) != rank || seen != (std::int64_t{1} << rank) - 1)
+        out.problem = {fault_kind::not_a_permutation, code, rank, 0};
+      return out;
+    }
+    case op::broadcast_to:
+      out.shape = symbolic_shape(dims.begin(), dims.end());
+      if (out.shape.size() != x.shape.size()) {
+        out.problem = {fault_kind::wrong_rank, code, rank, static_cast<std::int64_t>(dims.size())};
+        return out;
+      }
+      for (std::size_t i = 0; i < dims.size(); ++i)
+        if (g.is_one(x.shape[i]) == truth::no && !g.agree(x.shape[i], dims[i])) out.problem = disagree(g, code, x.shape[i], dims[i]);
+      return out;
+    case op::sum_to:
+      out.shape = symbolic_shape(dims.begin(), dims.end());
+      if (dims.size() > x.shape.size()) out.problem = {fault_kind::wrong_rank, code, rank, static_cast<std::int64_t>(dims.size())};
+      return out;
+    case op::pad:
+      for (std::size_t i = 0; i < out.shape.size(); ++i)
+        out.shape[i] = g.dims.add(g.dims.add(dims[2 * i], x.shape[i]), dims[2 * i + 1]);
+      return out;
+    case op::slice:
+      for (std::size_t i = 0; i < out.shape.size(); ++i) {
+        const dim start = dims[2 * i], stop = dims[2 * i + 1];
+        const std::int64_t step = attributes[i];
+        // -1 where an extent is not known yet; bounds counted from the end of a short axis evaluate below zero.
+        const std::int64_t extent = extent_for_message(g, x.shape[i]);
+        const std::int64_t first = extent_for_message(g, start), end = extent_for_message(g, stop);
+        const bool bound = !g.symbol_values.empty();
+        if ((bound || (extent >= 0 && stop.is_constant())) && end > extent) out.problem = {fault_kind::bad_slice, code, extent, end};
+        if ((bound || (start.is_constant() && stop.is_constant())) && first > end) out.problem = {fault_kind::bad_slice, code, extent, first};
+        if (bound && first < 0) out.problem = {fault_kind::bad_slice, code, extent, first};
+        const dim length = g.dims.sub(stop, start);
+        out.shape[i] = step == 1 ? length : g.dims.floor_div(g.dims.add(length, dim(step - 1)), dim(step));
+      }
+      return out;
+    case op::concat: {
+      const std::int64_t axis = attributes[0];
+      if (axis < 0 || axis >= rank) {
+        out.problem = {fault_kind::axis_out_of_range, code, axis, rank};
+        return out;
+      }
+      for (std::size_t i = 1; i < in.size(); ++i) {
+        const node& other = g[in[i]];
+        if (other.type != x.type)
+          out.problem = {fault_kind::mixed_dtypes, code, static_cast<std::int64_t>(other.type), static_cast<std::int64_t>(x.type)};
+        if (other.shape.size() != x.shape.size()) {
+          out.problem = {fault_kind::wrong_rank, code, static_cast<std::int64_t>(other.shape.size()), rank};
+          return out;
+        }
+        for (int a = 0; a < rank; ++a)
+          if (a != axis && !g.agree(x.shape[a], other.shape[a])) out.problem = disagree(g, code, x.shape[a], other.shape[a]);
+        out.shape[axis] = g.dims.add(out.shape[axis], other.shape[axis]);
+      }
+      return out;
+    }
+    default: return out;  // flip
+  }
+}
+
+constexpr inferred infer_matmul(graph& g, std::span<const int> in, std::span<const std::int64_t> attributes) {
+  const node a = g[in[0]], b = g[in[1]];
+  inferred out{a.type, a.shape, {}};
+  if (a.type != b.type) out.problem = {fault_kind::mixed_dtypes, op::matmul, static_cast<std::int64_t>(a.type), static_cast<std::int64_t>(b.type)};
+  if (!accepts_dtype(accepts::numeric, a.type)) out.problem = {fault_kind::wrong_dtype, op::matmul, static_cast<std::int64_t>(a.type), 0};
+  const std::size_t rank = a.shape.size();
+  if (rank < 2 || b.shape.size() != rank) {
+    out.problem = {fault_kind::wrong_rank, op::matmul, static_cast<std::int64_t>(b.shape.size()), static_cast<std::int64_t>(rank < 2 ? 2 : rank)};
+    return out;
+  }
+  for (std::size_t i = 0; i + 2 < rank; ++i)
+    if (!g.agree(a.shape[i], b.shape[i])) out.problem = disagree(g, op::matmul, a.shape[i], b.shape[i]);
+  const bool ta = attributes[0] != 0, tb = attributes[1] != 0;
+  const dim inner_a = a.shape[ta ? rank - 2 : rank - 1], inner_b = b.shape[tb ? rank - 1 : rank - 2];
+  if (!g.agree(inner_a, inner_b)) out.problem = disagree(g, op::matmul, inner_a, inner_b);
+  out.shape[rank - 2] = a.shape[ta ? rank - 1 : rank - 2];
+  out.shape[rank - 1] = b.shape[tb ? rank - 2 : rank - 1];
+  return out;
+}
+
+constexpr inferred infer_indexing(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes,
+                                  std::span<const dim> dims) {
+  const node x = g[in[0]], indices = g[in[1]];
+  inferred out{x.type, {}, {}};
+  if (!is_integral(indices.type)) out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(indices.type), 0};
+  if (code == op::scatter_add) {
+    out.shape = symbolic_shape(dims.begin(), dims.end());
+    return out;
+  }
+  const std::size_t axis = static_cast<std::size_t>(attributes[0]);
+  if (axis >= x.shape.size()) {
+    out.problem = {fault_kind::axis_out_of_range, code, attributes[0], static_cast<std::int64_t>(x.shape.size())};
+    return out;
+  }
+  if (x.shape.size() + indices.shape.size() > max_rank + 1) {
+    out.problem = {fault_kind::rank_too_high, code, static_cast<std::int64_t>(x.shape.size() + indices.shape.size()) - 1, max_rank};
+    return out;
+  }
+  for (std::size_t i = 0; i < axis; ++i) out.shape.push_back(x.shape[i]);
+  for (dim d : indices.shape) out.shape.push_back(d);
+  for (std::size_t i = axis + 1; i < x.shape.size(); ++i) out.shape.push_back(x.shape[i]);
+  return out;
+}
+
+constexpr inferred infer_composite(graph& g, op code, std::span<const int> in) {
+  const node x = g[in[0]];
+  inferred out{x.type, x.shape, {}};
+  if (!is_floating(x.type)) out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(x.type), 0};
+  if (code != op::cross_entropy) return out;
+  const node labels = g[in[1]];
+  if (!is_integral(labels.type)) out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(labels.type), 0};
+  if (x.shape.empty() || labels.shape.size() + 1 != x.shape.size()) {
+    out.problem = {fault_kind::wrong_rank, code, static_cast<std::int64_t>(labels.shape.size()), static_cast<std::int64_t>(x.shape.size()) - 1};
+    return out;
+  }
+  for (std::size_t i = 0; i < labels.shape.size(); ++i)
+    if (!g.agree(x.shape[i], labels.shape[i])) out.problem = disagree(g, code, x.shape[i], labels.shape[i]);
+  out.shape.pop_back();
+  return out;
+}
+
+}  // namespace detail
+
+// The dtype and shape of `code` applied to these operands, or the fault.
+constexpr inferred infer(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes,
+                         std::span<const dim> dims) {
+  if (code == op::matmul) return detail::infer_matmul(g, in, attributes);
+  switch (info(code).kind) {
+    case kind::leaf:
+      if (code == op::constant || code == op::extent) return {static_cast<dtype>(attributes[0]), {}, {}};
+      return {static_cast<dtype>(attributes[0]), symbolic_shape(dims.begin(), dims.end()), {}};
+    case kind::elementwise: return detail::infer_elementwise(g, code, in, attributes);
+    case kind::reduction: {
+      const node& x = g[in[0]];
+      inferred out{code == op::argmax ? dtype::i64 : x.type, x.shape, {}};
+      for (std::size_t axis = 0; axis < out.shape.size(); ++axis)
+        if (has_axis(attributes[0], static_cast<int>(axis))) out.shape[axis] = dim(1);
+      if (!accepts_dtype(info(code).accepts, x.type)) out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(x.type), 0};
+      return out;
+    }
+    case kind::movement: return detail::infer_movement(g, code, in, attributes, dims);
+    case kind::contraction: break;
+    case kind::indexing: return detail::infer_indexing(g, code, in, attributes, dims);
+    case kind::composite: return detail::infer_composite(g, code, in);
+    case kind::control: return {g[in[1]].type, g[in[1]].shape, {}};
+  }
+  return {};
+}
+
+// Checks the node and adds it. After a fault (while tracing) the result is a harmless stand-in: the first operand.
+constexpr int append(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes = {},
+                     std::span<const dim> dims = {}) {
+  if (g.failed()) return in.empty() ? 0 : in[0];
+  const inferred result = infer(g, code, in, attributes, dims);
+  if (result.problem.kind != fault_kind::none) {
+    g.fail(result.problem, in);
+    return in.empty() ? 0 : in[0];
+  }
+  return g.intern(code, result.type, result.shape, in, attributes, dims);
+}
+
+constexpr int append(graph& g, op code, std::initializer_list<int> in, std::initializer_list<std::int64_t> attributes = {},
+                     std::span<const dim> dims = {}) {
+  return append(g, code, std::span<const int>(in.begin(), in.size()),
+                std::span<const std::int64_t>(attributes.begin(), attributes.size()), dims);
+}
+
+}  // namespace sinter::ir

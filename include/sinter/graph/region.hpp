@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// An element-wise region in canonical form: what one fused kernel computes. It is a structural value, so that it can
+// be the template argument of a kernel (one instantiation per structure, however many expressions share it), be
+// compared at run time, and serve as the pattern that instruction selection looks for in the e-graph.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <sinter/graph/op.hpp>
+
+namespace sinter::ir {
+
+// Operand k < leaf_count is a leaf, operand leaf_count + i is the result of node i; the last node is the result.
+// All leaves and the result have dtype `type` (a region that is a single comparison or logical_not yields bool;
+// inside a region bool values occur as results of comparisons and as operands of where, bit_and, bit_or, bit_xor,
+// logical_not). Leaves are numbered in the order of their first use, nodes in post-order.
+struct region {
+  // 32 nodes hold Black-Scholes as users write it; beyond some 40 the kernel spills more than fusing saves.
+  static constexpr int max_nodes = 32;
+  static constexpr int max_leaves = 12;
+
+  dtype type{};
+  std::uint8_t leaf_count{};
+  std::uint8_t node_count{};
+  // Bit k is set where leaf k is one value for the whole run of elements (a C++ scalar, a row's maximum).
+  std::uint32_t scalar_leaves{};
+  std::array<std::uint32_t, max_nodes> nodes{};  // op | a << 8 | b << 16 | c << 24
+
+  constexpr op code(int node) const { return static_cast<op>(nodes[static_cast<std::size_t>(node)] & 255u); }
+  constexpr int operand(int node, int which) const {
+    return static_cast<int>(nodes[static_cast<std::size_t>(node)] >> (8 * (which + 1)) & 255u);
+  }
+  constexpr bool is_scalar(int leaf) const { return (scalar_leaves >> leaf & 1u) != 0; }
+
+  constexpr int add_leaf(bool scalar) {
+    if (scalar) scalar_leaves |= 1u << leaf_count;
+    return leaf_count++;
+  }
+  // Call after all leaves are known: operand numbers of nodes start behind the leaves.
+  constexpr int add_node(op what, int a, int b = 0, int c = 0) {
+    nodes[node_count] = static_cast<std::uint32_t>(what) | static_cast<std::uint32_t>(a) << 8 |
+                        static_cast<std::uint32_t>(b) << 16 | static_cast<std::uint32_t>(c) << 24;
+    return leaf_count + node_count++;
+  }
+
+  friend constexpr bool operator==(const region&, const region&) = default;
+};
+
+// Runs a region over `count` consecutive elements. operands[k] points to `count` elements, or to one if leaf k is
+// scalar; nothing needs to be aligned; result may be one of the operands, but may not overlap one otherwise.
+using map_function = void (*)(std::int64_t count, const void* const* operands, void* result);
+
+// A kernel the executor has: its structure and its code.
+struct instruction {
+  region structure;
+  map_function run;
+};
+
+}  // namespace sinter::ir

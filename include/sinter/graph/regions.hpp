@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+// The element-wise regions of a traced graph: the structures for which fused kernels are compiled. Each is a cone of
+// element-wise nodes of one floating dtype below a value that somebody else needs. Works in constant evaluation, in
+// time that is linear in the graph but for sizes that the limits of a region bound.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include <sinter/graph/canonical_region.hpp>
+#include <sinter/graph/graph.hpp>
+#include <sinter/support/inline_vector.hpp>
+
+namespace sinter::ir {
+
+// A kernel takes the compiler 0.1 s (three nodes) to 1 s (Black-Scholes), and training steps have about a dozen
+// structures: layers repeat them.
+inline constexpr int max_regions = 24;
+
+using region_list = inline_vector<region, max_regions>;
+
+namespace detail {
+
+// From this much work (in additions) on, a value that several regions use is worth storing between them. Writing and
+// reading 4 bytes takes some 20 additions if they come from DRAM, and reading alone 8 (plan/machine.hpp).
+inline constexpr double worth_storing = 24;
+inline constexpr double worth_reading = 12;
+
+// What an unknown extent counts when regions are ranked by their work.
+inline constexpr double nominal_extent = 64;
+
+// Ascending node numbers without duplicates. A plain array: constant evaluation counts every call inside of a
+// std::vector, which made finding regions twice as expensive.
+struct node_set {
+  static constexpr int capacity = 3 * region::max_nodes;
+  int ids[capacity]{};
+  int count = 0;
+
+  constexpr void insert(int id) {
+    int place = count;
+    while (place > 0 && ids[place - 1] > id) --place;
+    if (place > 0 && ids[place - 1] == id) return;
+    for (int i = count++; i > place; --i) ids[i] = ids[i - 1];
+    ids[place] = id;
+  }
+  constexpr const int* begin() const { return ids; }
+  constexpr const int* end() const { return ids + count; }
+};
+
+class region_finder {
+ public:
+  constexpr explicit region_finder(const graph& g) : g_(g), facts_(static_cast<std::size_t>(g.size())) {
+    mark_live();
+    for (int id = 0; id < g.size(); ++id)
+      if (at(id).live) classify(id);
+    for (const output& o : g.outputs) add_root(at(o.node).source);
+    for (int id = 0; id < g.size(); ++id)
+      if (at(id).live) note_users(id);
+
+    // A cone that exceeds the limits is cut. The cuts are stored whatever happens, so no other cone goes beyond them,
+    // and they become roots of their own behind the others.
+    for (std::size_t i = 0; i < roots_.size(); ++i) {
+      const cone whole = grow(roots_[i], false);
+      for (int k = 0; k < whole.count; ++k) ++at(whole.nodes[k]).cones;
+      for (int id : whole.leaves) {
+        if (at(id).type != at(roots_[i]).type) continue;
+        at(id).cut = true;
+        add_root(id);
+      }
+      add(whole);
+    }
+    for (int id = 0; id < g.size(); ++id) at(id).shared = is_worth_sharing(id);
+    for (int id = 0; id < g.size(); ++id)
+      if (at(id).shared || at(id).root) add_with_shared_leaves(id);
+  }
+
+  constexpr region_list largest() {
+    region_list out;
+    while (!out.full()) {
+      found* best = nullptr;
+      for (found& f : found_)
+        if (f.work > 0 && (best == nullptr || f.work > best->work)) best = &f;
+      if (best == nullptr) break;
+      out.push_back(best->structure);
+      best->work = 0;
+    }
+    return out;
+  }
+
+ private:
+  static constexpr int no_type = -1;
+
+  struct node_facts {
+    int operands[3] = {};  // sources of a fusible node's inputs
+    int operand_count = 0;
+    int source = -1;       // the node itself, or what it passes through unchanged (stop_gradient, broadcast)
+    int type = no_type;    // the dtype of the regions it may be part of
+    int users = 0;         // in regions
+    int cones = 0;         // how many contain it
+    int place = 0;         // in the cone at hand: 1 + operand number of a node, -1 - that of a leaf, or 0
+    double work = 0;       // of the cone below it, counted as a tree
+    bool live = false, root = false, cut = false, shared = false;
+  };
+
+  struct cone {
+    int nodes[region::max_nodes] = {};  // descending: users before operands; the first is the root
+    int count = 0;
+    node_set leaves;
+  };
+
+  // A state in which growing might stop.
+  struct prefix {
+    int nodes = 0, cuts = 0, new_roots = 0;
+    int users = 0;  // of the cuts
+
+    constexpr bool better_than(const prefix& other) const {
+      if (new_roots != other.new_roots) return new_roots < other.new_roots;
+      return cuts != other.cuts ? cuts < other.cuts : users > other.users;
+    }
+  };
+
+  struct found {
+    region structure;
+    double work = 0;  // over all places where the structure occurs
+  };
+
+  constexpr node_facts& at(int id) { return facts_[static_cast<std::size_t>(id)]; }
+  constexpr const node_facts& at(int id) const { return facts_[static_cast<std::size_t>(id)]; }
+  constexpr bool fusible(int id) const { return at(id).type != no_type; }
+  constexpr bool truth(int id) const { return g_[id].type == dtype::boolean; }
+
+  constexpr void mark_live() {
+    for (const output& o : g_.outputs) at(o.node).live = true;
+    for (int id = g_.size() - 1; id >= 0; --id)
+      if (at(id).live)
+        for (int input : g_.inputs(id)) at(input).live = true;
+  }
+
+  // ---- what the nodes are
+
+  // Does the operand of this broadcast certainly have fewer elements than the result?
+  // Only an operand that may turn out to have the full shape already can be looked through.
+  constexpr bool certainly_spreads(int broadcast) const {
+    const symbolic_shape &from = g_[g_.input(broadcast, 0)].shape, &to = g_[broadcast].shape;
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (from[i] == dim(1) && !(to[i] == dim(1))) return true;
+    return false;
+  }
+
+  // One value for a whole row of the elements the kernel sees: a scalar, or a broadcast along the last axis.
+  constexpr bool is_scalar_leaf(int id) const {
+    const symbolic_shape& shape = g_[id].shape;
+    if (shape.empty()) return true;
+    if (g_[id].code != op::broadcast_to) return false;
+    return g_[g_.input(id, 0)].shape.back() == dim(1) && !(shape.back() == dim(1));
+  }
+
+  constexpr void classify(int id) {
+    node_facts& own = at(id);
+    const node& n = g_[id];
+    own.source = id;
+    if (n.code == op::stop_gradient) {
+      own.source = at(g_.input(id, 0)).source;
+    } else if (n.code == op::broadcast_to) {
+      const int below = at(g_.input(id, 0)).source;
+      if (fusible(below) && !certainly_spreads(id)) own.source = below;
+    } else if (is_elementwise(n.code) && n.code != op::cast && !n.shape.empty()) {
+      own.type = region_type(id);
+      if (!fusible(id)) return;
+      own.work = static_cast<double>(info(n.code).cost);
+      for (int input : g_.inputs(n)) {
+        const int source = at(input).source;
+        own.operands[own.operand_count++] = source;
+        if (at(source).type == own.type) own.work += at(source).work;
+      }
+      own.work = std::min(own.work, 1e6);  // a tree may have exponentially many nodes
+    }
+  }
+
+  // Truth values have no leaves of their own: a region must compute them from its floats.
+  constexpr int region_type(int id) const {
+    int type = no_type;
+    for (int input : g_.inputs(id)) {
+      const int source = at(input).source;
+      const int next = is_floating(g_[input].type) ? static_cast<int>(g_[input].type) : truth(input) ? at(source).type : no_type;
+      if (next == no_type || (type != no_type && type != next)) return no_type;
+      type = next;
+    }
+    return type;
+  }
+
+  constexpr void add_root(int id) {
+    if (!fusible(id) || at(id).root) return;
+    at(id).root = true;
+    roots_.push_back(id);
+  }
+
+  constexpr void note_users(int id) {
+    if (at(id).source != id) return;  // transparent: whoever uses it uses its source
+    const std::span<const int> in = g_.inputs(id);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const int source = at(in[i]).source;
+      if (at(source).type != at(id).type) {
+        add_root(source);
+        continue;
+      }
+      bool seen = false;
+      for (std::size_t k = 0; k < i; ++k) seen = seen || at(in[k]).source == source;
+      if (!seen) ++at(source).users;
+    }
+  }
+
+  // ---- cones
+
+  // Takes nodes in descending order, so that all users of a node inside of the cone come before it, and stops where
+  // the limits are met.
+  constexpr cone grow(int root, bool stop_at_shared) {
+    cone out;
+    node_set open, leaves;
+    prefix fitting[region::max_nodes];
+    int fitting_count = 0;
+    const int type = at(root).type;
+    open.insert(root);
+    while (open.count > 0 && out.count < region::max_nodes) {
+      const int id = open.ids[--open.count];
+      out.nodes[out.count++] = id;
+      const node_facts& own = at(id);
+      for (int k = 0; k < own.operand_count; ++k) {
+        const node_facts& below = at(own.operands[k]);
+        const bool inside = below.type == type && !below.cut && !(stop_at_shared && below.shared);
+        (inside ? open : leaves).insert(own.operands[k]);
+      }
+      if (open.count + leaves.count > region::max_leaves) continue;
+      prefix state{out.count, open.count, 0, 0};
+      bool fits = true;
+      for (int cut : open) {
+        fits = fits && !truth(cut);
+        state.users += at(cut).users;
+        if (!at(cut).root) ++state.new_roots;
+      }
+      if (fits) fitting[fitting_count++] = state;
+    }
+    out.count = best_size(fitting, fitting_count);
+    collect_leaves(out);
+    return out;
+  }
+
+  // Of the prefixes that fit: cuts where other regions are cut already, then the fewest values to store between the
+  // parts, then values that others use too, then the largest; but no less than half of what would fit.
+  static constexpr int best_size(const prefix* fitting, int count) {
+    if (count == 0) return 0;
+    prefix best = fitting[count - 1];
+    for (int i = count - 1; i >= 0 && 2 * fitting[i].nodes >= fitting[count - 1].nodes; --i)
+      if (fitting[i].better_than(best)) best = fitting[i];
+    return best.nodes;
+  }
+
+  constexpr void collect_leaves(cone& c) {
+    for (int i = 0; i < c.count; ++i) at(c.nodes[i]).place = 1;
+    for (int i = 0; i < c.count; ++i) {
+      const node_facts& own = at(c.nodes[i]);
+      for (int k = 0; k < own.operand_count; ++k)
+        if (at(own.operands[k]).place == 0) c.leaves.insert(own.operands[k]);
+    }
+    for (int i = 0; i < c.count; ++i) at(c.nodes[i]).place = 0;
+  }
+
+  // ---- values between regions
+
+  constexpr bool is_worth_sharing(int id) const {
+    const node_facts& own = at(id);
+    if (own.cones < 2 || truth(id)) return false;
+    if (own.root) return own.work >= worth_reading;
+    return own.users >= 2 && own.work >= worth_storing;
+  }
+
+  constexpr void add_with_shared_leaves(int id) {
+    const cone c = grow(id, true);
+    bool reads_shared = !at(id).root;
+    for (int leaf : c.leaves) reads_shared = reads_shared || at(leaf).shared;
+    if (reads_shared) add(c);
+  }
+
+  // ---- regions
+
+  constexpr void add(const cone& c) {
+    if (c.count < 2) return;  // micro-ops do single nodes
+    const region structure = canonical(written_out(c));
+    const std::uint32_t all_scalar = (1u << structure.leaf_count) - 1;
+    if (structure.scalar_leaves == all_scalar) return;
+    double work = 0, elements = 1;
+    for (int i = 0; i < c.count; ++i) work += static_cast<double>(info(g_[c.nodes[i]].code).cost);
+    for (dim d : g_[c.nodes[0]].shape) elements *= d.is_constant() ? static_cast<double>(d.constant()) : nominal_extent;
+    if (elements <= 1) return;
+    for (found& f : found_) {
+      if (!(f.structure == structure)) continue;
+      f.work += work * elements;
+      return;
+    }
+    found_.push_back({structure, work * elements});
+  }
+
+  constexpr region written_out(const cone& c) {
+    region out;
+    out.type = static_cast<dtype>(at(c.nodes[0]).type);
+    for (int leaf : c.leaves) at(leaf).place = -1 - out.add_leaf(is_scalar_leaf(leaf));
+    for (int i = c.count - 1; i >= 0; --i) {
+      const int id = c.nodes[i];
+      node_facts& own = at(id);
+      int operands[3] = {};
+      for (int k = 0; k < own.operand_count; ++k) {
+        const int place = at(own.operands[k]).place;
+        operands[k] = place < 0 ? -1 - place : place - 1;
+      }
+      own.place = 1 + out.add_node(g_[id].code, operands[0], operands[1], operands[2]);
+    }
+    for (int i = 0; i < c.count; ++i) at(c.nodes[i]).place = 0;
+    for (int leaf : c.leaves) at(leaf).place = 0;
+    return out;
+  }
+
+  const graph& g_;
+  std::vector<node_facts> facts_;
+  std::vector<int> roots_;
+  std::vector<found> found_;
+};
+
+}  // namespace detail
+
+/// The distinct element-wise regions of a traced graph (gradients expanded) in canonical form, those with the most work
+/// first and at most max_regions. Roots are float or bool nodes that are outputs, that something other than a region of
+/// their dtype uses, or at which a cone beyond the limits of a region was cut. A node that several regions need is part
+/// of each; if it is expensive, there are also a region of its own and regions that read it. Constants, other rank-0
+/// nodes and broadcasts along the last axis are scalar leaves. stop_gradient, and broadcasts of element-wise values that
+/// may turn out to be none, are looked through. Single nodes and regions of scalars are left out.
+constexpr region_list find_regions(const graph& traced) {
+  if (traced.failed()) return {};
+  return detail::region_finder(traced).largest();
+}
+
+}  // namespace sinter::ir

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+// Cuts: the ways to compute a value inside one nest. A cut says which values are computed inside (and in which form)
+// and which are read from memory. Enumerated bottom-up, a few per value, as technology mapping does (priority cuts;
+// Mishchenko et al. 2007), with the estimated time as priority.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <sinter/plan/values.hpp>
+#include <sinter/plan/view.hpp>
+
+namespace sinter::planning {
+
+struct cut {
+  std::vector<int> leaves;                  // values that are read, sorted
+  std::vector<std::pair<int, int>> body;    // (value, form) that are computed, sorted
+  int inner_axes = 0;                       // > 0: rows, the last axes of `space` are reduced inside
+  ir::symbolic_shape space;                 // the iteration space if inner_axes > 0
+  int product = -1;                         // the value of the body that a matmul computes, or -1
+  double cost = 0;
+
+  bool computes(int value) const {
+    const auto place = std::ranges::lower_bound(body, value, {}, &std::pair<int, int>::first);
+    return place != body.end() && place->first == value;
+  }
+};
+
+inline constexpr std::size_t cuts_kept = 6;
+inline constexpr std::size_t leaf_limit = 16;
+inline constexpr std::size_t body_limit = 64;
+
+// Does `row` equal `space` with the last `axes` extents replaced by 1?
+inline bool is_row_of(const ir::symbolic_shape& row, const ir::symbolic_shape& space, int axes) {
+  if (row.size() != space.size()) return false;
+  const std::size_t outer = space.size() - static_cast<std::size_t>(axes);
+  for (std::size_t i = 0; i < space.size(); ++i)
+    if (!(row[i] == (i < outer ? space[i] : ir::dim(1)))) return false;
+  return true;
+}
+
+// The number of last axes along which `row` is a row of `space`, or 0.
+inline int row_axes(const ir::symbolic_shape& row, const ir::symbolic_shape& space) {
+  if (row.size() != space.size()) return 0;
+  int axes = static_cast<int>(space.size());
+  for (std::size_t i = 0; i < space.size() && row[i] == space[i]; ++i) --axes;
+  return axes > 0 && is_row_of(row, space, axes) ? axes : 0;
+}
+
+class cut_enumeration {
+ public:
+  explicit cut_enumeration(const value_graph& g) : g_(g), cuts_(static_cast<std::size_t>(g.size())) {
+    for (int v = 0; v < g.size(); ++v) enumerate(v);
+  }
+
+  std::span<const cut> of(int value) const { return cuts_[static_cast<std::size_t>(value)]; }
+
+  // The cut that only reads the value.
+  cut leaf(int value) const {
+    cut c;
+    c.leaves.push_back(value);
+    return c;
+  }
+
+ private:
+  void enumerate(int v) {
+    std::vector<cut> found;
+    const value_class& value = g_[v];
+    for (int f = 0; f < static_cast<int>(value.forms.size()); ++f) {
+      const form& each = value.forms[static_cast<std::size_t>(f)];
+      if (each.fused >= 0 || ir::is_elementwise(each.code)) elementwise(found, v, f);
+      else if (each.code == ir::op::broadcast_to) broadcast(found, v, f);
+      else if (ir::info(each.code).kind == ir::kind::reduction) reduction(found, v, f);
+      else if (each.code == ir::op::matmul) product(found, v, f);
+      else if (each.code == ir::op::iota || each.code == ir::op::random_uniform) generator(found, v, f);
+    }
+    keep_best(v, found);
+    cuts_[static_cast<std::size_t>(v)] = std::move(found);
+  }
+
+  // Every operand is read, or computed inside by one of its cuts.
+  void elementwise(std::vector<cut>& found, int v, int f) const {
+    const form& each = g_[v].forms[static_cast<std::size_t>(f)];
+    std::vector<cut> partial(1);
+    for (std::size_t k = 0; k < each.operands.size(); ++k) {
+      const int operand = each.operands[k];
+      const int row = per_row_axes(each, k);
+      if (row < 0) return;
+      cut plain = leaf(operand);
+      if (row > 0) {
+        plain.inner_axes = row;
+        plain.space = g_[v].shape;
+      }
+      std::vector<cut> next;
+      for (const cut& so_far : partial) {
+        if (auto merged = merge(so_far, plain)) next.push_back(std::move(*merged));
+        if (g_[operand].scalar()) continue;  // scalars are computed once, not per element
+        for (const cut& inside : of(operand)) {
+          if (row > 0 && inside.inner_axes != row) continue;
+          if (auto merged = merge(so_far, inside)) next.push_back(std::move(*merged));
+        }
+      }
+      // The plain cut (everything read) stays in front; of the others the cheapest.
+      if (next.size() > 2 * cuts_kept) {
+        for (cut& c : next) price(c);
+        std::ranges::stable_sort(next.begin() + 1, next.end(), {}, &cut::cost);
+        next.resize(2 * cuts_kept);
+      }
+      partial = std::move(next);
+    }
+    for (cut& c : partial) add(found, std::move(c), v, f);
+  }
+
+  // A superinstruction may want operand k as one value per row. Returns the number of axes of such a row, 0 where the
+  // operand may be anything, -1 where it does not fit.
+  int per_row_axes(const form& f, std::size_t k) const {
+    const value_class& operand = g_[f.operands[k]];
+    if (f.fused < 0 || !g_.instruction(f).structure.is_scalar(static_cast<int>(k)) || operand.scalar() || operand.is_constant) return 0;
+    for (const form& each : operand.forms) {
+      if (each.fused >= 0 || each.code != ir::op::broadcast_to) continue;
+      if (const int axes = row_axes(g_[each.operands[0]].shape, operand.shape); axes > 0) return axes;
+    }
+    return -1;
+  }
+
+  // A value per row, spread over the row: the way from row level to full level.
+  void broadcast(std::vector<cut>& found, int v, int f) const {
+    const int operand = g_[v].forms[static_cast<std::size_t>(f)].operands[0];
+    const int axes = row_axes(g_[operand].shape, g_[v].shape);
+    if (axes == 0) return;
+    for (const cut& inside : of(operand)) {
+      if (inside.product >= 0) continue;
+      cut c = inside;
+      if (c.inner_axes == 0) {
+        c.inner_axes = axes;
+        c.space = g_[v].shape;
+      } else if (c.inner_axes != axes || !(c.space == g_[v].shape)) {
+        continue;
+      }
+      add(found, std::move(c), v, f);
+    }
+  }
+
+  // A reduction over the last axes of the space.
+  void reduction(std::vector<cut>& found, int v, int f) const {
+    const int operand = g_[v].forms[static_cast<std::size_t>(f)].operands[0];
+    const int axes = trailing_axes(g_.payload(g_[v].forms[static_cast<std::size_t>(f)]).attributes[0], static_cast<int>(g_[v].shape.size()));
+    if (axes == 0) return;
+    const auto use = [&](cut c) {
+      if (c.product >= 0) return;
+      if (c.inner_axes != 0 && (c.inner_axes != axes || !(c.space == g_[operand].shape))) return;
+      c.inner_axes = axes;
+      c.space = g_[operand].shape;
+      add(found, std::move(c), v, f);
+    };
+    use(leaf(operand));
+    for (const cut& inside : of(operand)) use(inside);
+  }
+
+  void product(std::vector<cut>& found, int v, int f) const {
+    const form& each = g_[v].forms[static_cast<std::size_t>(f)];
+    cut c = leaf(each.operands[0]);
+    if (each.operands[1] != each.operands[0]) c.leaves.push_back(each.operands[1]);
+    std::ranges::sort(c.leaves);
+    c.product = v;
+    add(found, std::move(c), v, f);
+  }
+
+  void generator(std::vector<cut>& found, int v, int f) const {
+    cut c;
+    for (int key : g_[v].forms[static_cast<std::size_t>(f)].operands) c.leaves.push_back(key);
+    add(found, std::move(c), v, f);
+  }
+
+ public:
+  // 0 unless the mask is exactly the last axes.
+  static int trailing_axes(std::int64_t mask, int rank) {
+    int axes = 0;
+    while (axes < rank && ir::has_axis(mask, rank - 1 - axes)) ++axes;
+    return mask == ((std::int64_t{1} << axes) - 1) << (rank - axes) ? axes : 0;
+  }
+
+ private:
+  // Both in one nest, or nothing where they do not fit together.
+  std::optional<cut> merge(const cut& a, const cut& b) const {
+    if (a.inner_axes != 0 && b.inner_axes != 0 && (a.inner_axes != b.inner_axes || !(a.space == b.space))) return std::nullopt;
+    if (a.product >= 0 && b.product >= 0 && a.product != b.product) return std::nullopt;
+    cut out;
+    out.product = std::max(a.product, b.product);
+    const cut& rows = a.inner_axes != 0 ? a : b;
+    out.inner_axes = rows.inner_axes;
+    out.space = rows.space;
+    if (out.product >= 0 && out.inner_axes != 0) return std::nullopt;
+    std::ranges::set_union(a.body, b.body, std::back_inserter(out.body));
+    for (std::size_t i = 1; i < out.body.size(); ++i)
+      if (out.body[i].first == out.body[i - 1].first) return std::nullopt;  // one value in two forms
+    std::vector<int> leaves;
+    std::ranges::set_union(a.leaves, b.leaves, std::back_inserter(leaves));
+    for (int leaf : leaves)
+      if (!out.computes(leaf)) out.leaves.push_back(leaf);
+    if (out.leaves.size() > leaf_limit || out.body.size() >= body_limit) return std::nullopt;
+    return out;
+  }
+
+  void add(std::vector<cut>& found, cut c, int v, int f) const {
+    if (c.computes(v) || std::ranges::binary_search(c.leaves, v)) return;
+    c.body.insert(std::ranges::lower_bound(c.body, std::pair{v, f}), {v, f});
+    price(c);
+    found.push_back(std::move(c));
+  }
+
+  // What the nest would take, and what it costs to have its leaves in memory (they were written by somebody).
+  void price(cut& c) const {
+    double cost = 0;
+    for (const auto& [v, f] : c.body) {
+      const value_class& value = g_[v];
+      const form& each = value.forms[static_cast<std::size_t>(f)];
+      double elements = value.elements;
+      if (ir::info(each.code).kind == ir::kind::reduction && each.fused < 0) elements = g_[each.operands[0]].elements;
+      cost += each.work * elements;
+      if (each.code == ir::op::matmul && each.fused < 0) cost += nominal_machine.flop * 2 * value.elements * inner_extent(each);
+    }
+    for (int leaf : c.leaves) {
+      if (g_[leaf].scalar()) continue;
+      const int base = resolve(g_, leaf).base;
+      const double bytes = g_[base].elements * static_cast<double>(size_of(g_[base].type));
+      const bool given = g_[base].find(ir::op::argument) != nullptr;
+      cost += bytes * byte_cost(bytes) * (given ? 1 : 2) + (given ? 0 : nominal_machine.launch);
+    }
+    c.cost = cost;
+  }
+
+  double inner_extent(const form& f) const {
+    const value_class& a = g_[f.operands[0]];
+    const std::size_t rank = a.shape.size();
+    const bool transposed = g_.payload(f).attributes[0] != 0;
+    return static_cast<double>(g_.extent(a.shape[transposed ? rank - 2 : rank - 1]));
+  }
+
+  // Keeps the cuts that matter: the cheapest, and always one that reads all its operands from memory.
+  void keep_best(int v, std::vector<cut>& found) const {
+    std::ranges::stable_sort(found, {}, &cut::cost);
+    std::vector<cut> kept;
+    bool plain = false;
+    for (cut& c : found) {
+      const bool is_plain = c.body.size() == 1;
+      if (kept.size() < cuts_kept || (is_plain && !plain)) {
+        bool known = false;
+        for (const cut& k : kept) known = known || (k.body == c.body && k.leaves == c.leaves);
+        if (!known) {
+          plain = plain || is_plain;
+          kept.push_back(std::move(c));
+        }
+      }
+    }
+    static_cast<void>(v);
+    found = std::move(kept);
+  }
+
+  const value_graph& g_;
+  std::vector<std::vector<cut>> cuts_;
+};
+
+}  // namespace sinter::planning

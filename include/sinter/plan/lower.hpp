@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+// From a selection to nests: each selected candidate becomes a tile program over buffers, operands first.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sinter/plan/candidate.hpp>
+#include <sinter/plan/nest.hpp>
+#include <sinter/plan/select.hpp>
+
+namespace sinter::planning {
+
+// What a caller wants stored: a value, and the argument whose storage receives it (-1: an output of its own).
+struct wanted {
+  int value = -1;
+  int assigned_argument = -1;
+};
+
+class lowering {
+ public:
+  lowering(const value_graph& g, const candidate_enumeration& nests, const selection& chosen, std::span<const wanted> outputs)
+      : g_(g), nests_(nests), chosen_(chosen), buffer_of_(static_cast<std::size_t>(g.size()), -1),
+        emitted_(nests.all().size(), false) {
+    out_.dims = g.terms().dims;
+    out_.cost = chosen.cost;
+    out_.cost_bound = chosen.lower_bound;
+    std::vector<int> copied;
+    for (int k = 0; k < static_cast<int>(outputs.size()); ++k)
+      if (!place_in_output(outputs[static_cast<std::size_t>(k)].value, k)) copied.push_back(k);
+    for (const wanted& w : outputs) store(w.value);
+    for (int k : copied) copy_to_output(outputs[static_cast<std::size_t>(k)].value, k);
+  }
+
+  plan take() { return std::move(out_); }
+
+ private:
+  int add_buffer(place where, int number, int value) {
+    out_.buffers.push_back({where, number, g_[value].type, g_[value].shape, 0, 0});
+    return static_cast<int>(out_.buffers.size()) - 1;
+  }
+
+  const candidate* nest_of(int value) const {
+    const int n = chosen_.nest_of[static_cast<std::size_t>(value)];
+    return n < 0 ? nullptr : &nests_.all()[static_cast<std::size_t>(n)];
+  }
+
+  // Lets the nest that stores the value write the output itself, unless it is an argument or another output already.
+  bool place_in_output(int value, int number) {
+    if (candidate_enumeration::is_source(g_[value])) return false;
+    for (int v = value;;) {
+      if (buffer_of_[static_cast<std::size_t>(v)] >= 0) return false;
+      const candidate* c = nest_of(v);
+      if (c == nullptr || c->kind != nest_kind::alias) break;
+      v = c->reads[0];
+      if (candidate_enumeration::is_source(g_[v])) return false;
+    }
+    for (int v = value;;) {
+      buffer_of_[static_cast<std::size_t>(v)] = add_buffer(place::output, number, v);
+      const candidate* c = nest_of(v);
+      if (c == nullptr || c->kind != nest_kind::alias) return true;
+      v = c->reads[0];
+    }
+  }
+
+  void copy_to_output(int value, int number) {
+    nest n;
+    n.kind = nest_kind::tile;
+    n.space = g_[value].shape;
+    n.accesses.push_back({buffer_of_[static_cast<std::size_t>(value)], g_[value].shape, {}});
+    step load{step_kind::load, level::full, g_[value].type};
+    if (g_[value].scalar()) load.kind = step_kind::scalar;
+    load.access = 0;
+    n.body.push_back(load);
+    n.stores.push_back({0, add_buffer(place::output, number, value)});
+    n.predicted_nanoseconds = nominal_machine.launch + 2 * g_[value].elements * static_cast<double>(size_of(g_[value].type)) * nominal_machine.l2_byte;
+    out_.nests.push_back(std::move(n));
+  }
+
+  // Makes sure the value is in its buffer when the nests so far have run. Operands first; the stack is explicit.
+  void store(int root) {
+    std::vector<std::pair<int, std::size_t>> stack{{root, 0}};
+    while (!stack.empty()) {
+      auto& [v, next] = stack.back();
+      if (candidate_enumeration::is_source(g_[v])) {
+        ensure_buffer(v);
+        stack.pop_back();
+        continue;
+      }
+      const int number = chosen_.nest_of[static_cast<std::size_t>(v)];
+      const candidate& c = nests_.all()[static_cast<std::size_t>(number)];
+      if (emitted_[static_cast<std::size_t>(number)]) {
+        stack.pop_back();
+        continue;
+      }
+      if (next < c.reads.size()) {
+        stack.push_back({c.reads[next++], 0});
+        continue;
+      }
+      emitted_[static_cast<std::size_t>(number)] = true;
+      emit(c, number);
+      stack.pop_back();
+    }
+  }
+
+  int ensure_buffer(int value) {
+    int& id = buffer_of_[static_cast<std::size_t>(value)];
+    if (id >= 0) return id;
+    if (const form* f = g_[value].find(ir::op::argument))
+      return id = add_buffer(place::argument, static_cast<int>(g_.payload(*f).attributes[1]), value);
+    return id = add_buffer(place::arena, 0, value);
+  }
+
+  access access_to(int value, bool through_views) {
+    access a;
+    a.shape = g_[value].shape;
+    int base = value;
+    if (through_views) {
+      resolved_view view = resolve(g_, value);
+      if (!candidate_enumeration::is_immediate(g_[view.base])) {
+        base = view.base;
+        a.steps = std::move(view.steps);
+      }
+    }
+    a.buffer = ensure_buffer(base);
+    return a;
+  }
+
+  void emit(const candidate& c, int number) {
+    nest n;
+    n.kind = c.kind;
+    n.predicted_nanoseconds = c.cost;
+    const value_class& root = g_[c.root];
+    const form* own = c.form >= 0 ? &root.forms[static_cast<std::size_t>(c.form)] : nullptr;
+    switch (c.kind) {
+      case nest_kind::tile:
+      case nest_kind::matmul:
+      case nest_kind::column: lower_body(n, c, own, number); break;
+      case nest_kind::gather:
+      case nest_kind::scatter_add:
+        n.space = root.shape;
+        n.axis = static_cast<int>(g_.payload(*own).attributes[0]);
+        for (int operand : own->operands) n.accesses.push_back(access_to(operand, false));
+        break;
+      case nest_kind::assemble: lower_pieces(n, c.root, *own); break;
+      case nest_kind::alias: {
+        n.space = root.shape;
+        const int operand = c.reads[0];
+        // Between two of our own buffers an alias is no work: both name the same memory (see memory.hpp).
+        n.accesses.push_back({ensure_buffer(operand), g_[operand].shape, {}});
+        break;
+      }
+    }
+    if (n.stores.empty()) n.stores.push_back({0, ensure_buffer(c.root)});
+    out_.nests.push_back(std::move(n));
+  }
+
+  void lower_pieces(nest& n, int root, const form& f) {
+    n.space = g_[root].shape;
+    const auto& payload = g_.payload(f);
+    if (f.code == ir::op::pad) {
+      n.fill = ir::double_of(payload.attributes[0]);
+      piece p{access_to(f.operands[0], true), {}};
+      for (std::size_t i = 0; i < n.space.size(); ++i) p.offset.push_back(payload.dims[2 * i]);
+      n.pieces.push_back(std::move(p));
+      return;
+    }
+    ir::dim at(0);
+    for (int operand : f.operands) {
+      piece p{access_to(operand, true), ir::symbolic_shape::filled(n.space.size(), ir::dim(0))};
+      p.offset[payload.attributes[0]] = at;
+      at = out_.dims.add(at, g_[operand].shape[payload.attributes[0]]);
+      n.pieces.push_back(std::move(p));
+    }
+  }
+
+  // ---- tile programs
+
+  struct body_state {
+    nest& n;
+    const cut& inside;
+    std::vector<std::pair<int, int>> step_of;  // (value, step)
+  };
+
+  void lower_body(nest& n, const candidate& c, const form* reduction, int number) {
+    body_state s{n, c.inside, {}};
+    const int result = reduction != nullptr ? reduction->operands[0] : c.root;
+    n.space = c.inside.inner_axes != 0 ? c.inside.space : g_[result].shape;
+    n.inner_axes = c.inside.inner_axes;
+    if (c.kind == nest_kind::matmul) lower_product(n, c);
+    const int last = value_step(s, result);
+    if (reduction == nullptr) {
+      for (int out : c.outputs)
+        if (chosen_.nest_of[static_cast<std::size_t>(out)] == number) n.stores.push_back({out == c.root ? last : value_step(s, out), ensure_buffer(out)});
+      return;
+    }
+    const std::int64_t mask = g_.payload(*reduction).attributes[0];
+    const int rank = static_cast<int>(n.space.size());
+    step reduce{step_kind::reduce, level::row, g_[c.root].type, reduction->code};
+    reduce.operands.push_back(last);
+    reduce.attribute = mask;
+    if (c.kind == nest_kind::column) {
+      n.column_first = std::countr_zero(static_cast<std::uint64_t>(mask));
+      n.column_last = n.column_first;
+      while (ir::has_axis(mask, n.column_last)) ++n.column_last;
+    } else {
+      for (int a = 0; a < rank; ++a)
+        if (!ir::has_axis(mask, a)) n.axis_order.push_back(a);
+      for (int a = 0; a < rank; ++a)
+        if (ir::has_axis(mask, a)) n.axis_order.push_back(a);
+      n.inner_axes = std::popcount(static_cast<std::uint64_t>(mask));
+    }
+    n.body.push_back(reduce);
+    n.stores.push_back({static_cast<int>(n.body.size()) - 1, ensure_buffer(c.root)});
+  }
+
+  void lower_product(nest& n, const candidate& c) {
+    for (const auto& [v, f] : c.inside.body) {
+      if (v != c.inside.product) continue;
+      const form& product = g_[v].forms[static_cast<std::size_t>(f)];
+      n.transpose_a = g_.payload(product).attributes[0] != 0;
+      n.transpose_b = g_.payload(product).attributes[1] != 0;
+      for (int operand : product.operands) n.accesses.push_back(access_to(operand, true));
+    }
+  }
+
+  int push(body_state& s, const step& made) {
+    s.n.body.push_back(made);
+    return static_cast<int>(s.n.body.size()) - 1;
+  }
+
+  // Recursion is as deep as a nest's body (at most body_limit).
+  int value_step(body_state& s, int value) {
+    for (const auto& [v, number] : s.step_of)
+      if (v == value) return number;
+    const auto place = std::ranges::lower_bound(s.inside.body, value, {}, &std::pair<int, int>::first);
+    const bool computed = place != s.inside.body.end() && place->first == value;
+    const int made = computed ? compute(s, value, g_[value].forms[static_cast<std::size_t>(place->second)]) : read(s, value);
+    s.step_of.push_back({value, made});
+    return made;
+  }
+
+  static bool uniform(const step& s) {
+    return s.kind == step_kind::scalar || s.kind == step_kind::constant || s.kind == step_kind::extent;
+  }
+
+  int compute(body_state& s, int value, const form& f) {
+    step made{step_kind::map, level::full, g_[value].type, f.code};
+    const bool plain = f.fused < 0;
+    if (plain && f.code == ir::op::matmul) {
+      made.kind = step_kind::product;
+      return push(s, made);
+    }
+    if (plain && (f.code == ir::op::iota || f.code == ir::op::random_uniform)) {
+      made.kind = f.code == ir::op::iota ? step_kind::iota : step_kind::random;
+      made.attribute = g_.payload(f).attributes[1];
+      for (int key : f.operands) made.operands.push_back(value_step(s, key));
+      return push(s, made);
+    }
+    inline_vector<int, ir::region::max_leaves> operands;
+    bool any_full = false, any_row = false;
+    for (int operand : f.operands) {
+      operands.push_back(value_step(s, operand));
+      const step& o = s.n.body[static_cast<std::size_t>(operands.back())];
+      if (uniform(o)) continue;
+      (o.level == level::full ? any_full : any_row) = true;
+    }
+    if (plain && f.code == ir::op::broadcast_to) {
+      if (any_full || !any_row) return operands[0];
+      made.kind = step_kind::spread;
+      made.operands = operands;
+      return push(s, made);
+    }
+    if (plain && ir::info(f.code).kind == ir::kind::reduction) {
+      made.kind = step_kind::reduce;
+      made.level = level::row;
+      made.attribute = g_.payload(f).attributes[0];
+      made.operands = operands;
+      return push(s, made);
+    }
+    if (any_row && !any_full) made.level = level::row;
+    for (int& o : operands) {
+      const step& operand = s.n.body[static_cast<std::size_t>(o)];
+      if (uniform(operand) || operand.level == made.level) continue;
+      step spread{step_kind::spread, level::full, operand.type};
+      spread.operands.push_back(o);
+      o = push(s, spread);
+    }
+    if (!plain) made.fused = &g_.instruction(f);
+    made.operands = operands;
+    return push(s, made);
+  }
+
+  int read(body_state& s, int value) {
+    const resolved_view view = resolve(g_, value);
+    const value_class& base = g_[view.base];
+    step made{step_kind::load, level::full, g_[value].type};
+    if (base.is_constant) {
+      made.kind = step_kind::constant;
+      made.constant = base.type == dtype::i64 ? static_cast<std::int64_t>(base.constant) : ir::bits_of(base.constant);
+      return push(s, made);
+    }
+    if (base.scalar()) {
+      if (const form* f = base.find(ir::op::extent)) {
+        made.kind = step_kind::extent;
+        made.extent = g_.payload(*f).dims[0];
+        return push(s, made);
+      }
+      made.kind = step_kind::scalar;
+      made.access = add_access(s.n, {ensure_buffer(view.base), base.shape, {}});
+      return push(s, made);
+    }
+    access a{ensure_buffer(view.base), g_[value].shape, view.steps};
+    const int inner = s.n.inner_axes;
+    const auto row = [&](const ir::symbolic_shape& shape) { return inner != 0 && is_row_of(shape, s.n.space, inner) && !(shape == s.n.space); };
+    if (row(a.shape)) made.level = level::row;
+    // One value per row that is broadcast along it is loaded once per row.
+    const bool spread_row = !a.steps.empty() && a.steps[0].code == ir::op::broadcast_to && a.shape == s.n.space && row(a.steps[0].operand);
+    if (spread_row) {
+      a.shape = a.steps[0].operand;
+      a.steps.erase(a.steps.begin());
+      made.level = level::row;
+    }
+    made.access = add_access(s.n, std::move(a));
+    const int loaded = push(s, made);
+    if (!spread_row) return loaded;
+    step spread{step_kind::spread, level::full, made.type};
+    spread.operands.push_back(loaded);
+    return push(s, spread);
+  }
+
+  static int add_access(nest& n, access a) {
+    n.accesses.push_back(std::move(a));
+    return static_cast<int>(n.accesses.size()) - 1;
+  }
+
+  const value_graph& g_;
+  const candidate_enumeration& nests_;
+  const selection& chosen_;
+  std::vector<int> buffer_of_;
+  std::vector<bool> emitted_;
+  plan out_;
+};
+
+}  // namespace sinter::planning

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// The order of nests. Operands come before their users already; what is added here is that an assigned argument is
+// overwritten only after everything that reads its old value, through a temporary where no such order exists.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include <sinter/plan/nest.hpp>
+
+namespace sinter::planning {
+
+// May the nest write its result over this operand's memory? Only if element i of the result is the last thing that
+// needs element i of the operand: one store, at the end of the program, and plain loads. (A product then needs
+// product_in_scratch.)
+inline bool may_overwrite(const nest& n, int operand_buffer) {
+  const bool product = n.kind == nest_kind::matmul;
+  if ((n.kind != nest_kind::tile && !product) || n.stores.size() != 1 || !n.axis_order.empty()) return false;
+  if (product && (n.accesses[0].buffer == operand_buffer || n.accesses[1].buffer == operand_buffer)) return false;
+  if (n.stores[0].step != static_cast<int>(n.body.size()) - 1) return false;
+  const step& result = n.body[static_cast<std::size_t>(n.stores[0].step)];
+  if (n.inner_axes != 0 && result.level != level::full) return false;
+  for (const step& s : n.body) {
+    if (s.access < 0 || n.accesses[static_cast<std::size_t>(s.access)].buffer != operand_buffer) continue;
+    const access& a = n.accesses[static_cast<std::size_t>(s.access)];
+    if (s.kind != step_kind::load || s.level != level::full || !a.steps.empty() || !(a.shape == n.space) || s.type != result.type)
+      return false;
+  }
+  return true;
+}
+
+inline bool reads(const nest& n, int buffer) {
+  for (const access& a : n.accesses)
+    if (a.buffer == buffer) return true;
+  for (const piece& p : n.pieces)
+    if (p.source.buffer == buffer) return true;
+  return false;
+}
+
+class scheduler {
+ public:
+  // assigned[k]: the argument whose storage output k is, or -1.
+  scheduler(plan& p, std::span<const int> assigned) : plan_(p), assigned_(assigned.begin(), assigned.end()) {
+    for (std::size_t i = 0; i < plan_.nests.size(); ++i) {
+      const int argument = overwritten_argument(plan_.nests[i]);
+      if (argument < 0) continue;
+      for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b)
+        if (is_argument(b, argument) && reads(plan_.nests[i], b)) {
+          if (!may_overwrite(plan_.nests[i], b)) {
+            divert(i);
+            break;
+          }
+          plan_.nests[i].product_in_scratch = plan_.nests[i].kind == nest_kind::matmul;
+        }
+    }
+    while (!order()) {
+    }
+  }
+
+ private:
+  bool is_argument(int buffer, int number) const {
+    const planning::buffer& b = plan_.buffers[static_cast<std::size_t>(buffer)];
+    return b.place == place::argument && b.number == number;
+  }
+
+  int overwritten_argument(const nest& n) const {
+    for (const store& s : n.stores) {
+      const planning::buffer& b = plan_.buffers[static_cast<std::size_t>(s.buffer)];
+      if (b.place == place::output && assigned_[static_cast<std::size_t>(b.number)] >= 0) return assigned_[static_cast<std::size_t>(b.number)];
+    }
+    return -1;
+  }
+
+  // Nest i computes into a temporary, and a copy at the end moves that into the argument. Whoever read the output
+  // buffer (as an ordinary intermediate value) reads the temporary.
+  void divert(std::size_t i) {
+    for (std::size_t k = 0; k < plan_.nests[i].stores.size(); ++k) {
+      const int target = plan_.nests[i].stores[k].buffer;
+      const planning::buffer out = plan_.buffers[static_cast<std::size_t>(target)];
+      if (out.place != place::output || assigned_[static_cast<std::size_t>(out.number)] < 0) continue;
+      // All names of that output (an alias chain has several) become names of the temporary.
+      plan_.buffers.push_back(out);
+      const int copied = static_cast<int>(plan_.buffers.size()) - 1;
+      for (int b = 0; b < copied; ++b) {
+        planning::buffer& each = plan_.buffers[static_cast<std::size_t>(b)];
+        if (each.place == place::output && each.number == out.number) each.place = place::arena;
+      }
+      nest n;
+      n.kind = nest_kind::tile;
+      n.space = out.shape;
+      n.accesses.push_back({target, out.shape, {}});
+      step load{out.shape.empty() ? step_kind::scalar : step_kind::load, level::full, out.type};
+      load.access = 0;
+      n.body.push_back(load);
+      n.stores.push_back({0, copied});
+      n.predicted_nanoseconds = 200;
+      plan_.nests.push_back(std::move(n));
+    }
+  }
+
+  // Kahn's algorithm, earliest nest first. Returns false after it had to divert a nest to break a cycle.
+  bool order() {
+    const std::size_t count = plan_.nests.size();
+    std::vector<std::vector<std::size_t>> after(count);
+    std::vector<int> waiting(count, 0);
+    const auto edge = [&](std::size_t from, std::size_t to) {
+      after[from].push_back(to);
+      ++waiting[to];
+    };
+    for (std::size_t w = 0; w < count; ++w) {
+      for (const store& s : plan_.nests[w].stores)
+        for (std::size_t r = 0; r < count; ++r)
+          if (r != w && reads(plan_.nests[r], s.buffer)) edge(w, r);
+      const int argument = overwritten_argument(plan_.nests[w]);
+      if (argument < 0) continue;
+      for (std::size_t r = 0; r < count; ++r) {
+        if (r == w) continue;
+        bool reader = false;
+        for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b)
+          reader = reader || (is_argument(b, argument) && reads(plan_.nests[r], b));
+        if (reader) edge(r, w);
+      }
+    }
+    std::vector<std::size_t> sequence;
+    std::vector<bool> done(count, false);
+    while (sequence.size() < count) {
+      std::size_t next = count;
+      for (std::size_t i = 0; i < count && next == count; ++i)
+        if (!done[i] && waiting[i] == 0) next = i;
+      if (next == count) {
+        for (std::size_t i = 0; i < count; ++i)
+          if (!done[i] && overwritten_argument(plan_.nests[i]) >= 0) {
+            divert(i);
+            return false;
+          }
+        throw graph_error("plan: the nests depend on each other in a circle");
+      }
+      done[next] = true;
+      sequence.push_back(next);
+      for (std::size_t i : after[next]) --waiting[i];
+    }
+    std::vector<nest> sorted;
+    sorted.reserve(count);
+    for (std::size_t i : sequence) sorted.push_back(std::move(plan_.nests[i]));
+    plan_.nests = std::move(sorted);
+    return true;
+  }
+
+  plan& plan_;
+  std::vector<int> assigned_;
+};
+
+}  // namespace sinter::planning

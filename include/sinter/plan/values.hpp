@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// The saturated e-graph as the enumeration of nests reads it: the classes that the outputs can need, in an order in
+// which operands come first, each with a few executable forms (e-nodes). Forms that would close a cycle are left out.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <sinter/plan/machine.hpp>
+#include <sinter/rules/language.hpp>
+
+namespace sinter::planning {
+
+using eqsat::class_id;
+using rules::tensor_egraph;
+
+// One way to compute a class: an op, or, if `fused` >= 0, the superinstruction of that number (`code`: its last op).
+struct form {
+  ir::op code{};
+  int fused = -1;
+  std::uint32_t payload = 0;
+  std::vector<int> operands;  // numbers of values
+  double work = 0;            // nanoseconds per element on one core, in a tile program
+};
+
+struct value_class {
+  class_id id = 0;
+  int term = -1;
+  dtype type{};
+  ir::symbolic_shape shape;
+  double elements = 0;  // for the extents at hand
+  bool is_constant = false;
+  double constant = 0;
+  std::vector<form> forms;
+
+  const form* find(ir::op code) const {
+    for (const form& f : forms)
+      if (f.fused < 0 && f.code == code) return &f;
+    return nullptr;
+  }
+  bool scalar() const { return shape.empty(); }
+};
+
+inline constexpr std::size_t forms_kept = 5;
+
+// Can a tile program or a nest of its own compute this op? Composites are run through their expansion.
+inline bool executable(ir::op code) {
+  const ir::kind k = ir::info(code).kind;
+  return k != ir::kind::composite && k != ir::kind::control && code != ir::op::sum_to && code != ir::op::stop_gradient;
+}
+
+class value_graph {
+ public:
+  value_graph(const tensor_egraph& graph, std::span<const class_id> roots, std::span<const ir::instruction> instructions)
+      : graph_(graph), instructions_(instructions), number_(graph.class_id_end(), -1), state_(graph.class_id_end(), unseen) {
+    for (class_id root : roots) visit(graph.find(root));
+    // A class that was only reached from inside a cycle may have lost all its forms; later it may find them.
+    for (bool found = true; found && !postponed_.empty();) {
+      found = false;
+      std::vector<class_id> again;
+      again.swap(postponed_);
+      for (class_id id : again) {
+        finish(id, executable_nodes(id));
+        found = found || number_[id] >= 0;
+      }
+    }
+  }
+
+  const tensor_egraph& graph() const { return graph_; }
+  const std::vector<value_class>& values() const { return values_; }
+  const value_class& operator[](int v) const { return values_[static_cast<std::size_t>(v)]; }
+  int size() const { return static_cast<int>(values_.size()); }
+  int number(class_id id) const { return number_[graph_.find(id)]; }
+  const ir::graph& terms() const { return graph_.language().terms(); }
+  const rules::tensor_language::payload_record& payload(const form& f) const { return graph_.language().payload(f.payload); }
+  const ir::instruction& instruction(const form& f) const { return instructions_[static_cast<std::size_t>(f.fused)]; }
+  std::int64_t extent(ir::dim d) const { return terms().dims.evaluate(d, terms().symbol_values); }
+
+ private:
+  enum : std::uint8_t { unseen, open, done };
+
+  // Depth first over all executable forms; a form whose operand is still open closes a cycle and is dropped. The stack
+  // is explicit: a deep network is a deep graph.
+  void visit(class_id root) {
+    struct frame {
+      class_id id;
+      std::vector<eqsat::enode_view> nodes;
+      std::size_t node = 0, child = 0;
+    };
+    if (state_[root] != unseen) return;
+    std::vector<frame> stack;
+    const auto enter = [&](class_id id) {
+      state_[id] = open;
+      stack.push_back({id, executable_nodes(id), 0, 0});
+    };
+    enter(root);
+    while (!stack.empty()) {
+      frame& top = stack.back();
+      if (top.node == top.nodes.size()) {
+        finish(top.id, top.nodes);
+        state_[top.id] = done;
+        stack.pop_back();
+        continue;
+      }
+      const auto children = top.nodes[top.node].children;
+      if (top.child == children.size()) {
+        ++top.node;
+        top.child = 0;
+        continue;
+      }
+      const class_id child = graph_.find(children[top.child++]);
+      if (state_[child] == unseen) enter(child);
+    }
+  }
+
+  std::vector<eqsat::enode_view> executable_nodes(class_id id) const {
+    std::vector<eqsat::enode_view> out;
+    for (const eqsat::enode_view& n : graph_.nodes(id))
+      if (n.op == rules::fused_operator || (n.op < ir::op_count && executable(static_cast<ir::op>(n.op)))) out.push_back(n);
+    return out;
+  }
+
+  void finish(class_id id, std::span<const eqsat::enode_view> nodes) {
+    const rules::facts& known = graph_.data(id);
+    const ir::node& n = terms()[known.term];
+    value_class v{id, known.term, n.type, n.shape, 1, known.is_constant, known.constant, {}};
+    for (ir::dim d : v.shape) v.elements *= static_cast<double>(extent(d));
+    for (const eqsat::enode_view& node : nodes) {
+      form f{node.op < ir::op_count ? static_cast<ir::op>(node.op) : ir::op::stop_gradient, -1, node.payload, {}, 0};
+      bool usable = true;
+      for (class_id child : node.children) {
+        const int operand = number_[graph_.find(child)];
+        usable = usable && operand >= 0;
+        f.operands.push_back(operand);
+      }
+      if (!usable) continue;
+      if (node.op == rules::fused_operator) {
+        const ir::region& structure = instructions_[node.payload].structure;
+        f.fused = static_cast<int>(node.payload);
+        f.code = structure.code(structure.node_count - 1);
+        f.work = fused_work(instructions_[node.payload].structure);
+      } else {
+        f.work = micro_work(f.code, v.type);
+      }
+      v.forms.push_back(std::move(f));
+    }
+    if (v.forms.empty()) return postponed_.push_back(id);
+    // Leaves first, then by work; the order is total, so the choice is the same on every run.
+    std::ranges::stable_sort(v.forms, {}, [](const form& f) { return f.operands.empty() ? -1.0 : f.work; });
+    if (v.forms.size() > forms_kept) v.forms.resize(forms_kept);
+    number_[id] = size();
+    values_.push_back(std::move(v));
+  }
+
+  const tensor_egraph& graph_;
+  std::span<const ir::instruction> instructions_;
+  std::vector<value_class> values_;
+  std::vector<int> number_;
+  std::vector<std::uint8_t> state_;
+  std::vector<class_id> postponed_;
+};
+
+}  // namespace sinter::planning

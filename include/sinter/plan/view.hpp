@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// How a nest reads a value that is a rearrangement of another: permutes, broadcasts, slices, flips and reshapes that
+// only add or drop axes of extent 1 become index maps on the load, down to a value that is stored.
+#pragma once
+
+#include <vector>
+
+#include <sinter/plan/nest.hpp>
+#include <sinter/plan/values.hpp>
+
+namespace sinter::planning {
+
+struct resolved_view {
+  int base = -1;  // the value that is stored
+  std::vector<view_step> steps;
+};
+
+// True if the two shapes differ in axes of extent 1 alone, so that a reshape between them moves nothing.
+inline bool same_but_units(const ir::symbolic_shape& a, const ir::symbolic_shape& b) {
+  std::size_t i = 0, j = 0;
+  for (;;) {
+    while (i < a.size() && a[i] == ir::dim(1)) ++i;
+    while (j < b.size() && b[j] == ir::dim(1)) ++j;
+    if (i == a.size() || j == b.size()) return i == a.size() && j == b.size();
+    if (!(a[i++] == b[j++])) return false;
+  }
+}
+
+inline bool is_view(const value_graph& g, const value_class& v, const form& f) {
+  switch (f.code) {
+    case ir::op::permute:
+    case ir::op::broadcast_to:
+    case ir::op::slice:
+    case ir::op::flip: return f.fused < 0;
+    case ir::op::reshape: return f.fused < 0 && same_but_units(v.shape, g[f.operands[0]].shape);
+    default: return false;
+  }
+}
+
+// Follows the movements below a value. `stop_at_broadcast` keeps what is smaller than its broadcast result.
+inline resolved_view resolve(const value_graph& g, int value) {
+  resolved_view out{value, {}};
+  for (;;) {
+    const value_class& v = g[out.base];
+    if (v.find(ir::op::argument) != nullptr || v.is_constant) return out;
+    const form* step = nullptr;
+    for (const form& f : v.forms)
+      if (step == nullptr && is_view(g, v, f)) step = &f;
+    if (step == nullptr) return out;
+    view_step s;
+    s.code = step->code;
+    for (std::int64_t a : g.payload(*step).attributes) s.attributes.push_back(a);
+    for (ir::dim d : g.payload(*step).dims) s.dims.push_back(d);
+    s.result = v.shape;
+    out.base = step->operands[0];
+    s.operand = g[out.base].shape;
+    out.steps.push_back(std::move(s));
+  }
+}
+
+}  // namespace sinter::planning

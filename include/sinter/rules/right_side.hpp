@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// What a computed right-hand side works with: the matched classes as terms of the language's graph, their payloads,
+// and what may be taken for proved about extents. A rule must hold for every shape of the class that the graph is
+// bound to, so a right-hand side that could only be written by looking at the extents at hand is dropped.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sinter/egraph/rule.hpp>
+#include <sinter/rules/language.hpp>
+
+namespace sinter::rules {
+
+using eqsat::class_id;
+using tensor_match = eqsat::match;
+using ir::dim;
+using ir::op;
+using ir::symbolic_shape;
+
+using axis_list = inline_vector<std::int64_t, max_rank>;
+
+// ---- what is proved about extents
+
+/// Is the extent 1 in every shape of the class? A symbol that is one was replaced by the constant when the graph was bound.
+inline bool is_one(dim d) { return d == dim(1); }
+
+/// Is the extent never 1? Symbols of a bound graph are not one (see ir::bind).
+inline bool is_never_one(const ir::graph& g, dim d) {
+  if (d.is_constant()) return d.constant() != 1;
+  if (g.symbol_values.empty()) return false;
+  const auto operands = g.dims.operands(d);
+  if (g.dims.kind(d) == ir::dim_kind::symbol) return true;
+  if (g.dims.kind(d) == ir::dim_kind::sum) return operands.size() == 2 && operands[0] > 1;  // a multiple
+  if (g.dims.kind(d) != ir::dim_kind::product) return false;
+  for (std::int64_t factor : operands)
+    if (is_never_one(g, dim::from_code(factor))) return true;
+  return false;
+}
+
+/// A symbol may be 0: an empty batch is in the class of a batch of two.
+inline bool is_never_zero(dim d) { return d.is_constant() && d.constant() > 0; }
+
+inline bool all_ones(const symbolic_shape& shape) {
+  for (dim d : shape)
+    if (!is_one(d)) return false;
+  return true;
+}
+
+inline dim product_of(ir::graph& g, std::span<const dim> extents) {
+  dim total(1);
+  for (dim d : extents) total = g.dims.mul(total, d);
+  return total;
+}
+
+/// Do `a` and `b` differ in axes of extent 1 alone?
+inline bool same_but_ones(const symbolic_shape& a, const symbolic_shape& b) {
+  symbolic_shape x, y;
+  for (dim d : a)
+    if (!is_one(d)) x.push_back(d);
+  for (dim d : b)
+    if (!is_one(d)) y.push_back(d);
+  return x == y;
+}
+
+// ---- a right-hand side in the making
+
+class right_side {
+ public:
+  right_side(tensor_egraph& graph, const tensor_match& m)
+      : graph_(graph), match_(m), guards_before_(terms().guards.size()) {}
+  right_side(const right_side&) = delete;
+  right_side& operator=(const right_side&) = delete;
+  // Questions that a builder function asked in vain leave nothing behind.
+  ~right_side() { terms().guards.resize(guards_before_); }
+
+  ir::graph& terms() { return graph_.language().terms(); }
+  ir::dim_table& dims() { return terms().dims; }
+  tensor_egraph& graph() { return graph_; }
+
+  ir::value root() { return term(match_.root()); }
+  ir::value operator[](std::string_view variable) { return term(match_[variable]); }
+  class_id class_of(std::string_view variable) const { return graph_.find(match_[variable]); }
+  ir::value term(class_id id) { return graph_.language().term(graph_, id); }
+  const facts& data(std::string_view variable) const { return graph_.data(match_[variable]); }
+
+  /// Copies: interning a payload moves the others.
+  std::vector<std::int64_t> attributes(std::string_view payload) const { return record(payload).attributes; }
+  std::int64_t attribute(std::string_view payload, std::size_t which = 0) const { return record(payload).attributes[which]; }
+  std::vector<dim> payload_dims(std::string_view payload) const { return record(payload).dims; }
+
+  /// The class of `v`, or nothing if `v` is no value of the root's shape and dtype, or is one only for some extents. A
+  /// root that is a constant needs no other forms.
+  std::optional<class_id> finish(ir::value v) {
+    const ir::node& wanted = root().get();
+    if (!is_usable(v) || !(v.get().shape == wanted.shape)) return std::nullopt;
+    return graph_.language().add(graph_, v);
+  }
+
+  /// The same for `v` reshaped to the root's shape. A reshape loses nothing: if the root is the reshape of another value
+  /// of v's shape already, then that value is `v`, and they are united instead. (Otherwise a class that repeats along a
+  /// cycle of rewrites would collect reshapes of more and more values that are one.)
+  std::optional<class_id> finish_reshaped(ir::value v) {
+    if (v.id < 0 || v.shape() == root().shape()) return finish(v);
+    const class_id known = moved_by(op::reshape, v.shape());
+    if (known == eqsat::no_id) return finish(ir::reshape(v, root().shape()));
+    unite(known, v);
+    return std::nullopt;
+  }
+
+  /// The same for `v` broadcast to the root's shape; what is repeated zero times, though, need not be `v`. Then one
+  /// source of that shape is enough.
+  std::optional<class_id> finish_broadcast(ir::value v) {
+    const symbolic_shape wanted = root().shape();
+    if (v.id < 0 || v.shape() == wanted) return finish(v);
+    const class_id known = moved_by(op::broadcast_to, v.shape());
+    if (known == eqsat::no_id) return finish(ir::broadcast_to(v, wanted));
+    for (int i = 0; i < v.rank(); ++i)
+      if (!(v.extent(i) == wanted[i]) && !is_never_zero(wanted[i])) return std::nullopt;
+    unite(known, v);
+    return std::nullopt;
+  }
+
+ private:
+  // The class of this shape that the root is a reshape or broadcast of, if there is one.
+  class_id moved_by(op movement, const symbolic_shape& shape) {
+    for (const eqsat::enode_view& node : graph_.nodes(match_.root()))
+      if (node.op == static_cast<std::uint16_t>(movement) && term(node.children[0]).shape() == shape) return node.children[0];
+    return eqsat::no_id;
+  }
+  void unite(class_id known, ir::value v) {
+    if (is_usable(v)) graph_.unite(known, graph_.language().add(graph_, v));
+  }
+
+  bool is_usable(ir::value v) {
+    if (v.id < 0 || v.type() != root().type() || graph_.data(match_.root()).is_constant) return false;
+    const auto& guards = terms().guards;
+    for (std::size_t i = guards_before_; i < guards.size(); ++i)
+      if (guards[i].holds == ir::guard::fact::equal) return false;
+    return true;
+  }
+
+  const tensor_language::payload_record& record(std::string_view payload) const {
+    return graph_.language().payload(match_.payload(payload));
+  }
+
+  tensor_egraph& graph_;
+  const tensor_match& match_;
+  std::size_t guards_before_;
+};
+
+using computed = std::optional<class_id> (*)(tensor_egraph&, const tensor_match&);
+using condition = bool (*)(const tensor_egraph&, const tensor_match&);
+
+// ---- conditions that several themes use
+
+inline const symbolic_shape& shape_of(const tensor_egraph& graph, class_id id) { return node_of(graph, id).shape; }
+inline bool is_scalar(const tensor_egraph& graph, class_id id) { return shape_of(graph, id).empty(); }
+inline bool is_constant(const tensor_egraph& graph, class_id id) { return graph.data(id).is_constant; }
+inline bool is_float(const tensor_egraph& graph, class_id id) { return is_floating(node_of(graph, id).type); }
+
+/// What is known to be a constant needs no other forms; two ways to compute it may even differ in its last bit.
+inline bool root_varies(const tensor_egraph& graph, const tensor_match& m) { return !is_constant(graph, m.root()); }
+
+/// ?x has the shape of the root: an operand may be a scalar that stands for the root's shape.
+inline bool x_fills_root(const tensor_egraph& graph, const tensor_match& m) {
+  return root_varies(graph, m) && shape_of(graph, m["?x"]) == shape_of(graph, m.root());
+}
+
+}  // namespace sinter::rules

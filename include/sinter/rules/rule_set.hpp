@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// All rules, theme by theme, and choices among them.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sinter/rules/algebra.hpp>
+#include <sinter/rules/composite.hpp>
+#include <sinter/rules/elementwise.hpp>
+#include <sinter/rules/matmul.hpp>
+#include <sinter/rules/movement.hpp>
+#include <sinter/rules/recognition.hpp>
+#include <sinter/rules/reduction.hpp>
+#include <sinter/rules/strength.hpp>
+
+namespace sinter::rules {
+
+/// Every rule, in an order that never changes. Made once; const and safe to read from several threads.
+inline std::span<const tensor_rule> all_rules() {
+  static const rule_table rules = [] {
+    rule_table out;
+    out.reserve(512);
+    const auto append = [&out](rule_table&& theme) { std::ranges::move(theme, std::back_inserter(out)); };
+    append(algebra_rules());
+    append(strength_rules());
+    append(recognition_rules());
+    append(composite_rules());
+    append(movement_rules());
+    append(elementwise_rules());
+    append(reduction_rules());
+    append(matmul_rules());
+    return out;
+  }();
+  return rules;
+}
+
+/// The names of all rules, each once, in the order of `all_rules()`.
+inline std::vector<std::string_view> rule_names() {
+  std::vector<std::string_view> out;
+  for (const tensor_rule& rule : all_rules())
+    if (std::ranges::find(out, rule.name) == out.end()) out.push_back(rule.name);
+  return out;
+}
+
+/// Which rules may be used.
+struct rule_policy {
+  rounding allowed = rounding::reassociates;  // exact: only rules that give the same bits
+  std::vector<std::string> disabled;          // names
+
+  bool admits(const tensor_rule& rule) const {
+    return (allowed == rounding::reassociates || rule.error == rounding::exact) && std::ranges::find(disabled, rule.name) == disabled.end();
+  }
+};
+
+}  // namespace sinter::rules

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// Saturation of a tensor e-graph: the rules run in phases under limits that count work. A wall clock is only an
+// emergency stop; what it stops may differ from run to run, so such an e-graph should not be kept.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sinter/egraph/runner.hpp>
+#include <sinter/rules/rule_set.hpp>
+
+namespace sinter::rules {
+
+struct saturate_options {
+  bool reassociate = true;                 // false: only rules that give the same bits
+  std::vector<std::string> disabled;       // rules that are switched off, by name
+  std::size_t nodes_per_traced_node = 30;  // the limit of e-nodes, relative to those there at the start ...
+  std::size_t least_nodes = 5000;          // ... but small graphs may always grow to this
+  std::size_t iterations = 30;             // of the last phase; the others need a handful
+  double seconds = 10;                     // emergency stop
+
+  rule_policy policy() const { return {reassociate ? rounding::reassociates : rounding::exact, disabled}; }
+};
+
+struct rule_count {
+  std::string_view name;
+  std::size_t matches = 0;  // left sides found
+  std::size_t applied = 0;  // of those, how many changed the e-graph
+};
+
+struct phase_report {
+  rules::phase phase{};
+  eqsat::stop_reason stopped{};
+  std::size_t iterations = 0;
+  std::size_t nodes = 0, classes = 0;  // at its end
+  double seconds = 0;
+};
+
+struct saturation_report {
+  std::vector<rule_count> rules;  // every rule that was admitted, by name, all phases together
+  std::vector<phase_report> phases;
+  std::size_t nodes_before = 0, nodes = 0, classes = 0;
+  std::size_t refused_unions = 0;
+  double seconds = 0;
+
+  /// Did the last phase run out of things to do?
+  bool saturated() const { return !phases.empty() && phases.back().stopped == eqsat::stop_reason::saturated; }
+
+  const rule_count* find(std::string_view name) const {
+    for (const rule_count& each : rules)
+      if (each.name == name) return &each;
+    return nullptr;
+  }
+
+  /// A line per phase, then the rules that changed something, most active first.
+  std::string to_text() const;
+};
+
+constexpr std::string_view name(phase p) {
+  switch (p) {
+    case phase::normalise: return "normalise";
+    case phase::recognise: return "recognise";
+    case phase::expand: return "expand";
+    case phase::improve: return "improve";
+  }
+  return "?";
+}
+
+inline std::string saturation_report::to_text() const {
+  std::string out;
+  for (const phase_report& each : phases) {
+    out += "  " + std::string(rules::name(each.phase)) + ": " + std::to_string(each.iterations) + " iterations, " +
+           std::to_string(each.nodes) + " e-nodes in " + std::to_string(each.classes) + " classes, stopped: " +
+           std::string(eqsat::name(each.stopped)) + "\n";
+  }
+  std::vector<rule_count> active;
+  for (const rule_count& each : rules)
+    if (each.applied != 0) active.push_back(each);
+  std::ranges::stable_sort(active, std::ranges::greater{}, &rule_count::applied);
+  for (const rule_count& each : active)
+    out += "  rule " + std::string(each.name) + ": applied " + std::to_string(each.applied) + " times, matched " +
+           std::to_string(each.matches) + "\n";
+  if (refused_unions != 0) out += "  refused unions: " + std::to_string(refused_unions) + "\n";
+  return out;
+}
+
+/// Loads a bound graph into an empty e-graph and returns the classes of its outputs. The graph becomes the language's.
+inline std::vector<class_id> load(tensor_egraph& graph, const ir::graph& bound) {
+  tensor_language& language = graph.language();
+  language.terms() = bound;
+  std::vector<bool> needed(static_cast<std::size_t>(bound.size()), false);
+  for (const ir::output& out : bound.outputs) needed[static_cast<std::size_t>(out.node)] = true;
+  for (int id = bound.size() - 1; id >= 0; --id)
+    if (needed[static_cast<std::size_t>(id)])
+      for (int input : bound.inputs(id)) needed[static_cast<std::size_t>(input)] = true;
+  for (int id = 0; id < bound.size(); ++id)
+    if (needed[static_cast<std::size_t>(id)]) language.add(graph, id);
+  graph.rebuild();
+  std::vector<class_id> roots;
+  for (const ir::output& out : bound.outputs) roots.push_back(language.add(graph, out.node));
+  return roots;
+}
+
+namespace detail {
+
+inline bool runs_in(phase rule, phase now) {
+  switch (now) {
+    case phase::normalise: return rule == phase::normalise;
+    case phase::recognise: return rule == phase::normalise || rule == phase::recognise;
+    case phase::expand: return rule == phase::expand;
+    case phase::improve: return rule == phase::normalise || rule == phase::improve;
+  }
+  return false;
+}
+
+inline std::size_t iterations_of(phase now, const saturate_options& options) {
+  switch (now) {
+    case phase::normalise: return 12;
+    case phase::recognise: return 6;
+    case phase::expand: return 1;  // what an expansion contains is primitive
+    case phase::improve: return options.iterations;
+  }
+  return 0;
+}
+
+inline void run_phase(tensor_egraph& graph, phase now, const saturate_options& options, eqsat::limits limits, saturation_report& report) {
+  const auto started = std::chrono::steady_clock::now();
+  const rule_policy admitted = options.policy();
+  std::vector<eqsat::rule<tensor_language>> rules;
+  for (const tensor_rule& rule : all_rules())
+    if (runs_in(rule.phase, now) && admitted.admits(rule)) rules.push_back(rule.program);
+  limits.iterations = iterations_of(now, options);
+  const auto result = eqsat::saturate<tensor_language>(graph, rules, limits);
+  for (const auto& each : result.rules)
+    for (rule_count& count : report.rules)
+      if (count.name == each.name) {
+        count.matches += each.matches;
+        count.applied += each.applications;
+      }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+  report.phases.push_back({now, result.stop_reason, result.iterations, graph.node_count(), graph.class_count(), took.count()});
+}
+
+}  // namespace detail
+
+/// Runs the rules that the policy admits until they find nothing new or a limit is reached. The e-graph must hold the
+/// graph to optimise (see `load`). Never throws for a limit: what was found until then stays.
+inline saturation_report saturate(tensor_egraph& graph, const saturate_options& options = {}) {
+  const auto started = std::chrono::steady_clock::now();
+  saturation_report report;
+  graph.rebuild();
+  report.nodes_before = graph.node_count();
+  const rule_policy admitted = options.policy();
+  for (const tensor_rule& rule : all_rules())
+    if (admitted.admits(rule) && report.find(rule.name) == nullptr) report.rules.push_back({rule.name});
+
+  eqsat::limits limits;
+  limits.nodes = std::max(options.least_nodes, options.nodes_per_traced_node * report.nodes_before);
+  limits.time = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(options.seconds));
+  for (phase now : {phase::normalise, phase::recognise, phase::expand, phase::improve})
+    detail::run_phase(graph, now, options, limits, report);
+
+  report.nodes = graph.node_count();
+  report.classes = graph.class_count();
+  report.refused_unions = graph.refused_unions();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+  report.seconds = took.count();
+  return report;
+}
+
+}  // namespace sinter::rules

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// All of sinter: tensors, the front end, and functions that are fused, planned and run. Pulls in xsimd and Eigen; the
+// e-graph engine alone is <sinter/egraph.hpp>, everything but execution <sinter/core.hpp>.
+#pragma once
+
+#include <sinter/core.hpp>
+#include <sinter/function/evaluate.hpp>
+#include <sinter/function/fuse.hpp>
+#include <sinter/support/version.hpp>
+#include <sinter/tensor/npy.hpp>

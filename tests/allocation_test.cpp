@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// A replayed call allocates nothing: every way to the heap is counted over 1,000 training steps.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <sinter/sinter.hpp>
+
+namespace {
+std::atomic<long> allocations{0};
+
+void* counted(std::size_t size, std::size_t alignment) {
+  ++allocations;
+  void* p = alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment) : std::malloc(size);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size, 1); }
+void* operator new[](std::size_t size) { return counted(size, 1); }
+void* operator new(std::size_t size, std::align_val_t a) { return counted(size, static_cast<std::size_t>(a)); }
+void* operator new[](std::size_t size, std::align_val_t a) { return counted(size, static_cast<std::size_t>(a)); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+namespace sn = sinter;
+
+TEST_CASE("1,000 training steps without one allocation") {
+  auto step = sn::fuse([](auto x, auto label, auto w, auto b, auto rate) {
+    auto loss = sn::cross_entropy(sn::matmul(sn::relu(x), w) + b, label);
+    auto [dw, db] = sn::gradients(loss, w, b);
+    return sn::outputs(loss, sn::assign(w, w - rate * dw), sn::assign(b, b - rate * db));
+  });
+  sn::tensor<float, 2> x(8, 12), w(12, 5);
+  sn::tensor<float, 1> b(5);
+  sn::tensor<std::int32_t, 1> label(8);
+  for (std::int64_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(i % 7) * 0.1f;
+  for (std::int64_t i = 0; i < 8; ++i) label(i) = static_cast<std::int32_t>(i % 5);
+  sn::tensor<float, 0> loss;
+  step.into(loss)(x, label, w, b, 0.1f);
+  const float first = loss.item();
+  step.into(loss)(x, label, w, b, 0.1f);
+  const long before = allocations;
+  for (int i = 0; i < 1000; ++i) step.into(loss)(x, label, w, b, 0.1f);
+  CHECK(allocations - before == 0);
+  CHECK(loss.item() < first);
+}
+
+TEST_CASE("a fresh result costs one allocation") {
+  auto f = sn::fuse([](auto x) { return x + 1.0f; });
+  sn::tensor<float, 1> x(100);
+  auto y = f(x);
+  const long before = allocations;
+  for (int i = 0; i < 10; ++i) y = f(x);
+  CHECK(allocations - before <= 10);
+}

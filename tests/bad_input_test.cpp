@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Bad input is named, in every build type, before anything is written.
+#include <doctest/doctest.h>
+
+#include <sinter/sinter.hpp>
+
+namespace sn = sinter;
+
+TEST_CASE("matmul of the wrong inner extent names op and shapes, and changes nothing") {
+  auto f = sn::fuse([](auto x, auto w) { return sn::outputs(sn::assign(x, x + 1.0f), sn::matmul(x, w)); });
+  sn::tensor<float, 2> x(2, 3), w(4, 5);
+  const auto kept = x;
+  CHECK_THROWS_WITH_AS(f(x, w), doctest::Contains("matmul(f32[2, 3], f32[4, 5])"), sn::shape_error);
+  CHECK(x == kept);
+}
+
+TEST_CASE("reshape of the wrong size") {
+  auto f = sn::fuse([](auto x) { return sn::reshape(x, 3, 5); });
+  sn::tensor<float, 1> x(16);
+  CHECK_THROWS_WITH_AS(f(x), doctest::Contains("reshape(f32[16]): 16 elements cannot become 15"), sn::shape_error);
+}
+
+TEST_CASE("an index outside of a gather's range") {
+  auto f = sn::fuse([](auto x, auto i) { return sn::outputs(sn::assign(x, x * 2.0f), sn::gather(x, i, 0)); });
+  sn::tensor<float, 2> x{{1, 2}, {3, 4}};
+  const auto kept = x;
+  for (const std::int32_t bad : {-1, 2, 1000}) {
+    sn::tensor<std::int32_t, 1> index{0, bad};
+    CHECK_THROWS_WITH_AS(f(x, index), doctest::Contains(std::to_string(bad).c_str()), sn::index_error);
+    CHECK(x == kept);
+  }
+}
+
+TEST_CASE("an output that overlaps an input it may not overlap") {
+  auto transpose = sn::fuse([](auto x) { return sn::transpose(x) + 1.0f; });
+  sn::tensor<float, 2> x{{1, 2}, {3, 4}};
+  CHECK_THROWS_AS(transpose.into(x)(x), sn::alias_error);
+  CHECK(x == sn::tensor<float, 2>{{1, 2}, {3, 4}});
+
+  auto plain = sn::fuse([](auto y) { return y + 1.0f; });
+  plain.into(x)(x);
+  CHECK(x == sn::tensor<float, 2>{{2, 3}, {4, 5}});
+
+  sn::tensor<float, 1> line(8);
+  sn::view<float, 1> front(line.data(), {6}), back(line.data() + 2, {6});
+  CHECK_THROWS_AS(plain.into(back)(front), sn::alias_error);
+}
+
+TEST_CASE("assigning to something that is const") {
+  auto f = sn::fuse([](auto x) { return sn::outputs(sn::assign(x, x + 1.0f)); });
+  const sn::tensor<float, 1> x{1, 2};
+  CHECK_THROWS_AS(f(x), sn::graph_error);
+}
+
+TEST_CASE("expressions report the same faults when they are evaluated") {
+  sn::tensor<float, 2> x(2, 3), w(4, 5);
+  CHECK_THROWS_WITH_AS((sn::tensor<float, 2>(sn::matmul(x, w))), doctest::Contains("matmul(f32[2, 3], f32[4, 5])"), sn::shape_error);
+  CHECK_THROWS_AS((sn::tensor<float, 2>(sn::sum(x, 2, true))), sn::axis_error);
+  CHECK_THROWS_AS((sn::tensor<float, 2>(sn::permute(x, {0, 0}))), sn::axis_error);
+  sn::tensor<double, 2> y(2, 3);
+  CHECK_THROWS_AS((sn::tensor<double, 2>(y + sn::tensor<float, 2>(2, 3))), sn::dtype_error);
+}

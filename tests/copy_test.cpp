@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <sinter/exec/copy.hpp>
+
+namespace exec = sinter::exec;
+
+TEST_CASE_TEMPLATE("strided loads and stores", T, std::uint8_t, float, double) {
+  std::vector<T> from(300);
+  std::iota(from.begin(), from.end(), T(0));
+  for (const std::int64_t n : {0, 1, 7, 30})
+    for (const std::int64_t stride : {-2, -1, 0, 1, 2, 5}) {
+      std::vector<T> to(static_cast<std::size_t>(n) + 1, T(99));
+      const T* first = from.data() + 100;
+      exec::strided_load(n, first, stride, sizeof(T), to.data());
+      for (std::int64_t i = 0; i < n; ++i)
+        CHECK(to[static_cast<std::size_t>(i)] == first[i * stride]);
+      CHECK(to.back() == T(99));
+      if (stride <= 0) continue;
+      std::vector<T> spread(200, T(99));
+      exec::strided_store(n, from.data(), sizeof(T), spread.data(), stride);
+      for (std::int64_t i = 0; i < 200; ++i) {
+        const bool written = i % stride == 0 && i / stride < n;
+        CHECK(spread[static_cast<std::size_t>(i)] ==
+              (written ? from[static_cast<std::size_t>(i / stride)] : T(99)));
+      }
+    }
+}
+
+TEST_CASE_TEMPLATE("fill repeats one value", T, std::uint8_t, float, double) {
+  const T value = T(3);
+  std::vector<T> to(10, T(0));
+  exec::fill(9, &value, sizeof(T), to.data());
+  for (std::size_t i = 0; i < 9; ++i) CHECK(to[i] == value);
+  CHECK(to[9] == T(0));
+}
+
+TEST_CASE_TEMPLATE("transposes of every ragged shape", T, std::uint8_t, float, double) {
+  for (const std::int64_t rows : {0, 1, 3, 4, 7, 8, 9, 16, 17, 33})
+    for (const std::int64_t columns : {0, 1, 2, 5, 8, 15, 16, 24, 31}) {
+      const std::int64_t from_stride = columns + 3, to_stride = rows + 2;
+      std::vector<T> from(static_cast<std::size_t>(rows * from_stride + 1));
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<T>(i % 251);
+      std::vector<T> to(static_cast<std::size_t>(columns * to_stride + 1), T(255));
+      exec::transpose_copy(rows, columns, from.data(), from_stride, sizeof(T), to.data(),
+                           to_stride);
+      std::int64_t wrong = 0;
+      for (std::int64_t j = 0; j < columns; ++j)
+        for (std::int64_t i = 0; i < to_stride; ++i) {
+          const T want = i < rows ? from[static_cast<std::size_t>(i * from_stride + j)] : T(255);
+          wrong += to[static_cast<std::size_t>(j * to_stride + i)] != want ? 1 : 0;
+        }
+      CHECK(wrong == 0);
+      CHECK(to.back() == T(255));
+    }
+}

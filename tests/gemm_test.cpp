@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <sinter/exec/gemm.hpp>
+#include <sinter/exec/parallel.hpp>
+
+namespace sn = sinter;
+namespace exec = sinter::exec;
+
+namespace {
+
+struct aligned_workspace {
+  explicit aligned_workspace(std::size_t bytes) : memory(bytes + 64) {}
+  void* get() {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+    return memory.data() + (64 - address % 64) % 64;
+  }
+  std::vector<std::byte> memory;
+};
+
+template <class T>
+std::vector<T> some_values(std::int64_t n, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::vector<T> x(static_cast<std::size_t>(n));
+  for (T& value : x) {
+    if constexpr (std::is_floating_point_v<T>)
+      value = static_cast<T>(std::uniform_real_distribution<double>(-1, 1)(generator));
+    else
+      value = static_cast<T>(generator() % 200);
+  }
+  return x;
+}
+
+// All four transpositions of one shape, with strides longer than rows, against a sum in long
+// double.
+template <class T>
+void check_shape(std::int64_t m, std::int64_t n, std::int64_t k) {
+  CAPTURE(m);
+  CAPTURE(n);
+  CAPTURE(k);
+  aligned_workspace workspace(exec::gemm_workspace_bytes(sn::dtype_of<T>, m, n, k));
+  for (const bool transpose_a : {false, true})
+    for (const bool transpose_b : {false, true})
+      for (const bool accumulate : {false, true}) {
+        const std::int64_t lda = (transpose_a ? m : k) + 3, ldb = (transpose_b ? k : n) + 1,
+                           ldc = n + 2;
+        const std::vector<T> a = some_values<T>((transpose_a ? k : m) * lda, 1);
+        const std::vector<T> b = some_values<T>((transpose_b ? n : k) * ldb, 2);
+        std::vector<T> c = some_values<T>(m * ldc, 3);
+        const std::vector<T> before = c;
+        exec::gemm<T>({m, n, k, a.data(), lda, transpose_a, b.data(), ldb, transpose_b, c.data(),
+                       ldc, accumulate, workspace.get()});
+        int wrong = 0;
+        for (std::int64_t i = 0; i < m; ++i)
+          for (std::int64_t j = 0; j < ldc; ++j) {
+            const auto at = static_cast<std::size_t>(i * ldc + j);
+            if (j >= n) {
+              wrong += c[at] != before[at] ? 1 : 0;
+              continue;
+            }
+            long double sum = accumulate ? static_cast<long double>(before[at]) : 0;
+            for (std::int64_t p = 0; p < k; ++p)
+              sum += static_cast<long double>(
+                         a[static_cast<std::size_t>(transpose_a ? p * lda + i : i * lda + p)]) *
+                     static_cast<long double>(
+                         b[static_cast<std::size_t>(transpose_b ? j * ldb + p : p * ldb + j)]);
+            if constexpr (std::is_floating_point_v<T>) {
+              // Half an epsilon per addition; partial sums grow with sqrt(k), but few errors have
+              // the same sign.
+              const double bound = static_cast<double>(std::numeric_limits<T>::epsilon()) *
+                                   static_cast<double>(k + 8) / 2;
+              wrong += std::abs(c[at] - sum) > bound ? 1 : 0;
+            } else {
+              wrong += c[at] != static_cast<T>(static_cast<std::int64_t>(sum)) ? 1 : 0;
+            }
+          }
+        CHECK(wrong == 0);
+      }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("products of every kind of shape", T, float, double) {
+  for (const std::int64_t m : {1, 2, 5, 17, 64})
+    for (const std::int64_t n : {1, 3, 16, 49, 100})
+      for (const std::int64_t k : {0, 1, 4, 31, 70}) check_shape<T>(m, n, k);
+  check_shape<T>(65, 400, 500);  // more than one block each way
+  check_shape<T>(1, 300, 777);
+  check_shape<T>(300, 1, 777);
+}
+
+TEST_CASE_TEMPLATE("products of integers", T, std::uint8_t, std::int32_t, std::int64_t) {
+  for (const std::int64_t k : {0, 1, 9}) {
+    check_shape<T>(1, 1, k);
+    check_shape<T>(5, 7, k);
+    check_shape<T>(16, 1, k);
+  }
+}
+
+TEST_CASE("the blocks cover the result, and the grid knows only the shape") {
+  for (const std::int64_t m : {0, 1, 7, 100, 512, 2048})
+    for (const std::int64_t n : {0, 1, 50, 512, 3072}) {
+      const exec::gemm_blocks blocks = exec::gemm_block_grid(m, n, 768);
+      CHECK(blocks.rows >= 1);
+      CHECK(blocks.columns >= 1);
+      CHECK(blocks.rows * blocks.row_count >= m);
+      CHECK(blocks.columns * blocks.column_count >= n);
+      CHECK((blocks.row_count - 1) * blocks.rows <= m);
+      CHECK((blocks.column_count - 1) * blocks.columns <= n);
+    }
+  const exec::gemm_blocks large = exec::gemm_block_grid(512, 768, 3072);
+  CHECK(large.row_count * large.column_count >= 8);
+  const exec::gemm_blocks small = exec::gemm_block_grid(32, 32, 32);
+  CHECK(small.row_count * small.column_count == 1);
+}
+
+TEST_CASE("blocks give the same bits in any thread and alone") {
+  const std::int64_t m = 300, n = 500, k = 300;
+  const std::vector<float> a = some_values<float>(m * k, 1), b = some_values<float>(k * n, 2);
+  const exec::gemm_blocks blocks = exec::gemm_block_grid(m, n, k);
+  const std::int64_t count = blocks.row_count * blocks.column_count;
+  const auto product = [&](double estimated_nanoseconds) {
+    std::vector<float> c(static_cast<std::size_t>(m * n));
+    std::vector<aligned_workspace> workspaces;
+    for (int i = 0; i < exec::thread_count(); ++i)
+      workspaces.emplace_back(
+          exec::gemm_workspace_bytes(sn::dtype::f32, blocks.rows, blocks.columns, k));
+    exec::parallel_for(count, estimated_nanoseconds, [&](std::int64_t task, int thread) {
+      const std::int64_t i = task / blocks.column_count * blocks.rows;
+      const std::int64_t j = task % blocks.column_count * blocks.columns;
+      exec::gemm<float>({std::min(blocks.rows, m - i), std::min(blocks.columns, n - j), k,
+                         a.data() + i * k, k, false, b.data() + j, n, false, c.data() + i * n + j,
+                         n, false, workspaces[static_cast<std::size_t>(thread)].get()});
+    });
+    return c;
+  };
+  const std::vector<float> alone = product(0), in_threads = product(1e9);
+  CHECK(std::memcmp(alone.data(), in_threads.data(), alone.size() * sizeof(float)) == 0);
+}

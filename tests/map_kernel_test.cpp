@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT
+// Fused kernels and micro-ops: both against the scalar semantics of the graph, and bit for bit
+// against each other.
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <sinter/exec/kernel_table.hpp>
+#include <sinter/exec/library.hpp>
+#include <sinter/graph/scalar_semantics.hpp>
+
+namespace sn = sinter;
+namespace exec = sinter::exec;
+namespace ir = sinter::ir;
+using ir::op;
+
+namespace {
+
+const exec::kernel_table kernels =
+    exec::make_kernel_table<float, double, std::uint8_t, std::int32_t, std::int64_t>();
+
+// std::vector<bool> has no bytes to point to.
+template <class T>
+struct array_of {
+  std::vector<T> values;
+};
+template <>
+struct array_of<bool> {
+  std::vector<std::uint8_t> values;
+};
+
+template <class T>
+std::vector<double> interesting_values() {
+  if constexpr (std::is_same_v<T, bool>)
+    return {0, 1};
+  else if constexpr (std::is_same_v<T, std::uint8_t>)
+    return {0, 1, 2, 3, 7, 8, 100, 200, 255};
+  else if constexpr (std::is_same_v<T, std::int32_t>)
+    return {0, 1, -1, 2, -3, 7, -7, 31, 32, 40000, -70000, 2147483647.0, -2147483648.0};
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return {0, 1, -1, 2, -3, 7, -7, 63, 64, 40000, -70000, 2147483648.0, -9223372036854775808.0};
+  else
+    return {0.0,
+            -0.0,
+            0.5,
+            -0.5,
+            1,
+            -1,
+            1.5,
+            2.5,
+            -2.5,
+            3,
+            -7,
+            1e-3,
+            20,
+            -20,
+            88,
+            1e6,
+            std::numeric_limits<double>::infinity(),
+            -std::numeric_limits<double>::infinity(),
+            std::numeric_limits<double>::quiet_NaN()};
+}
+
+// Equal, or close to what the double semantics give rounded to T: within a few ULP of the largest
+// intermediate value.
+template <class T>
+bool agrees(double got, double want, double scale) {
+  if (std::isnan(want)) return std::isnan(got);
+  if constexpr (exec::Floating<T>) {
+    const double rounded = static_cast<double>(static_cast<T>(want));
+    if (got == rounded) return true;
+    return std::abs(got - want) <= 8 * static_cast<double>(std::numeric_limits<T>::epsilon()) *
+                                       std::max(std::abs(want), scale);
+  } else {
+    return got == want;
+  }
+}
+
+// One op of dtype T on every combination of interesting values.
+template <class T>
+void check_micro_op(op code) {
+  const ir::map_function run = kernels.micro_op(code, sn::dtype_of<T>);
+  REQUIRE((run != nullptr) == exec::has_micro_op(code, sn::dtype_of<T>));
+  if (run == nullptr || code == op::where) return;
+  const int arity = ir::info(code).arity;
+  const std::vector<double> v = interesting_values<T>();
+  array_of<T> a, b, c;
+  for (const double x : v)
+    for (const double y : v)
+      for (const double z : {v.front(), v[1], v.back()}) {
+        a.values.push_back(static_cast<T>(x));
+        b.values.push_back(static_cast<T>(y));
+        c.values.push_back(static_cast<T>(z));
+      }
+  const std::size_t n = a.values.size();
+  const void* operands[] = {a.values.data(), b.values.data(), c.values.data()};
+  const bool yields_bool = ir::info(code).yields == ir::yields::boolean;
+  array_of<T> result;
+  result.values.resize(n);
+  std::vector<std::uint8_t> truth(n);
+  run(static_cast<std::int64_t>(n), operands,
+      yields_bool ? static_cast<void*>(truth.data()) : result.values.data());
+  int wrong = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto x = static_cast<double>(a.values[i]);
+    const auto y = static_cast<double>(b.values[i]);
+    const auto z = static_cast<double>(c.values[i]);
+    const double want =
+        ir::evaluate_scalar(code, sn::dtype_of<T>, x, arity > 1 ? y : 0, arity > 2 ? z : 0);
+    const double got = yields_bool ? truth[i] : static_cast<double>(result.values[i]);
+    // Where sums cancel the error is relative to what was summed: x for gelu, the result otherwise.
+    const double scale =
+        code == op::gelu || code == op::gelu_tanh ? std::min(std::abs(x), 1e30) : 0;
+    const bool flushed =
+        std::abs(want) < static_cast<double>(std::numeric_limits<T>::min()) && got == 0;
+    if (agrees<T>(got, want, scale) || flushed) continue;
+    if (++wrong == 1)
+      MESSAGE(ir::name(code), " of ", x, ", ", y, ", ", z, " is ", got, ", not ", want);
+  }
+  CHECK(wrong == 0);
+}
+
+template <class T>
+std::vector<T> random_values(std::size_t n, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<double> normal(0, 2);
+  std::vector<T> x(n);
+  for (T& value : x) value = static_cast<T>(normal(generator));
+  return x;
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+// Runs a region node by node with micro-ops.
+template <class T>
+std::vector<T> chain_of_micro_ops(const ir::region& r, std::size_t n, const void* const* operands) {
+  std::vector<std::vector<T>> numbers;
+  std::vector<std::vector<std::uint8_t>> truths;
+  for (int k = 0; k < r.leaf_count; ++k) {
+    const T* leaf = static_cast<const T*>(operands[k]);
+    numbers.emplace_back(n);
+    truths.emplace_back(n);
+    for (std::size_t i = 0; i < n; ++i) numbers.back()[i] = r.is_scalar(k) ? *leaf : leaf[i];
+  }
+  for (int node = 0; node < r.node_count; ++node) {
+    const op code = r.code(node);
+    const void* inputs[3];
+    for (int i = 0; i < 3; ++i) {
+      const auto operand = static_cast<std::size_t>(r.operand(node, i));
+      if (operand >= numbers.size()) continue;
+      inputs[i] = exec::detail::is_truth(r, static_cast<int>(operand))
+                      ? static_cast<void*>(truths[operand].data())
+                      : numbers[operand].data();
+    }
+    const bool on_bools = code != op::where && exec::detail::is_truth(r, r.operand(node, 0));
+    numbers.emplace_back(n);
+    truths.emplace_back(n);
+    const bool truth = exec::detail::is_truth(r, r.leaf_count + node);
+    kernels.micro_op(code, on_bools ? sn::dtype::boolean : sn::dtype_of<T>)(
+        static_cast<std::int64_t>(n), inputs,
+        truth ? static_cast<void*>(truths.back().data()) : numbers.back().data());
+  }
+  return numbers.back();
+}
+
+// x y + z, exp, a comparison that selects, a product feeding a difference: what compilers like to
+// contract.
+constexpr ir::region contractible(sn::dtype type) {
+  ir::region r;
+  r.type = type;
+  const int x = r.add_leaf(false), y = r.add_leaf(false), s = r.add_leaf(true);
+  const int product = r.add_node(op::mul, x, y);
+  const int sum = r.add_node(op::add, product, s);
+  const int scaled = r.add_node(op::mul, sum, s);
+  const int difference = r.add_node(op::sub, scaled, product);
+  const int activated = r.add_node(op::silu, difference);
+  const int curve = r.add_node(op::gelu, r.add_node(op::add, activated, r.add_node(op::mul, x, x)));
+  const int less = r.add_node(op::less, x, y);
+  const int large = r.add_node(op::less, s, curve);
+  const int both = r.add_node(op::bit_and, less, r.add_node(op::logical_not, large));
+  r.add_node(op::where, both, curve,
+             r.add_node(op::add, r.add_node(op::tanh, sum), r.add_node(op::sin, scaled)));
+  return r;
+}
+
+constexpr ir::region comparison(sn::dtype type) {
+  ir::region r;
+  r.type = type;
+  const int x = r.add_leaf(false), s = r.add_leaf(true);
+  r.add_node(op::less, r.add_node(op::abs, x), s);
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("every micro-op computes what the scalar semantics say") {
+  for (int i = 0; i < ir::op_count; ++i) {
+    const op code = static_cast<op>(i);
+    CAPTURE(ir::name(code));
+    check_micro_op<bool>(code);
+    check_micro_op<std::uint8_t>(code);
+    check_micro_op<std::int32_t>(code);
+    if (code != op::mul && code != op::multiply_add && code != op::add &&
+        code != op::sub)  // exact only below 2^53
+      check_micro_op<std::int64_t>(code);
+    check_micro_op<float>(code);
+    check_micro_op<double>(code);
+  }
+}
+
+TEST_CASE("64-bit integers wrap") {
+  using exec::apply;
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  CHECK(apply<op::add>(most, std::int64_t{1}) == least);
+  CHECK(apply<op::sub>(least, std::int64_t{1}) == most);
+  CHECK(apply<op::mul>(most, std::int64_t{2}) == -2);
+  CHECK(apply<op::neg>(least) == least);
+  CHECK(apply<op::abs>(least) == least);
+  CHECK(apply<op::div>(least, std::int64_t{-1}) == least);
+  CHECK(apply<op::mod>(least, std::int64_t{-1}) == 0);
+  CHECK(apply<op::multiply_add>(most, std::int64_t{2}, std::int64_t{5}) == 3);
+}
+
+TEST_CASE_TEMPLATE("where reads bytes", T, bool, std::uint8_t, std::int32_t, std::int64_t, float,
+                   double) {
+  for (const std::size_t n : {0u, 1u, 7u, 100u}) {
+    array_of<bool> condition;
+    array_of<T> yes, no, result;
+    for (std::size_t i = 0; i < n; ++i) {
+      condition.values.push_back(i % 3 == 0);
+      yes.values.push_back(static_cast<T>(1));
+      no.values.push_back(static_cast<T>(0));
+    }
+    result.values.resize(n);
+    const void* operands[] = {condition.values.data(), yes.values.data(), no.values.data()};
+    kernels.micro_op(op::where, sn::dtype_of<T>)(static_cast<std::int64_t>(n), operands,
+                                                 result.values.data());
+    for (std::size_t i = 0; i < n; ++i) CHECK(result.values[i] == static_cast<T>(i % 3 == 0));
+  }
+}
+
+TEST_CASE("casts truncate and saturate") {
+  const double x[] = {0.9,
+                      -0.9,
+                      3.7,
+                      -3.7,
+                      300,
+                      3e9,
+                      -3e9,
+                      1e19,
+                      -1e19,
+                      std::numeric_limits<double>::quiet_NaN(),
+                      std::numeric_limits<double>::infinity()};
+  constexpr std::int64_t n = sizeof(x) / sizeof(double);
+  const void* operand[] = {x};
+  const auto check = [&]<class To>(To) {
+    To result[n];
+    kernels.cast_op(sn::dtype::f64, sn::dtype_of<To>)(n, operand, result);
+    for (std::int64_t i = 0; i < n; ++i)
+      CHECK(static_cast<double>(result[i]) ==
+            ir::cast_scalar(sn::dtype::f64, sn::dtype_of<To>, x[i]));
+  };
+  check(bool{});
+  check(std::uint8_t{});
+  check(std::int32_t{});
+  check(std::int64_t{});
+
+  const std::int32_t whole[] = {0, 1, -1, 256, 300, 2147483647};
+  const void* wholes[] = {whole};
+  std::uint8_t bytes[6];
+  kernels.cast_op(sn::dtype::i32, sn::dtype::u8)(6, wholes, bytes);
+  for (int i = 0; i < 6; ++i) CHECK(bytes[i] == static_cast<std::uint8_t>(whole[i]));
+  float floats[6];
+  kernels.cast_op(sn::dtype::i32, sn::dtype::f32)(6, wholes, floats);
+  for (int i = 0; i < 6; ++i) CHECK(floats[i] == static_cast<float>(whole[i]));
+}
+
+TEST_CASE_TEMPLATE("a fused region and a chain of micro-ops give the same bits", T, float, double) {
+  constexpr ir::region r = contractible(sn::dtype_of<T>);
+  const T scalar = T(0.37);
+  for (const std::size_t n :
+       {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{31}, std::size_t{64},
+        std::size_t{65}, std::size_t{1000}, std::size_t{4099}}) {
+    const std::vector<T> x = random_values<T>(n, 1), y = random_values<T>(n, 2);
+    const void* operands[] = {x.data(), y.data(), &scalar};
+    std::vector<T> fused(n);
+    exec::map_kernel<r>(static_cast<std::int64_t>(n), operands, fused.data());
+    CHECK(same_bits(fused, chain_of_micro_ops<T>(r, n, operands)));
+  }
+}
+
+TEST_CASE_TEMPLATE("the library computes what its regions say", T, float, double) {
+  const T s = T(1.3), t = T(-0.7);
+  for (const ir::instruction& instruction : exec::library_instructions<T>()) {
+    const std::size_t n = 333;
+    const std::vector<T> x = random_values<T>(n, 3), y = random_values<T>(n, 4),
+                         z = random_values<T>(n, 5);
+    const T* vectors[] = {x.data(), y.data(), z.data()};
+    const T* scalars[] = {&s, &t};
+    const void* operands[3 + 2];
+    int next_vector = 0, next_scalar = 0;
+    for (int k = 0; k < instruction.structure.leaf_count; ++k)
+      operands[k] =
+          instruction.structure.is_scalar(k) ? scalars[next_scalar++] : vectors[next_vector++];
+    std::vector<T> result(n);
+    instruction.run(static_cast<std::int64_t>(n), operands, result.data());
+    CHECK(same_bits(result, chain_of_micro_ops<T>(instruction.structure, n, operands)));
+  }
+}
+
+TEST_CASE(
+    "the bits of an element do not depend on its position, and nothing beyond the end is written") {
+  constexpr ir::region r = contractible(sn::dtype::f32);
+  const float scalar = 0.37f;
+  const std::vector<float> x = random_values<float>(300, 1), y = random_values<float>(300, 2);
+  std::vector<float> whole(300);
+  const void* operands[] = {x.data(), y.data(), &scalar};
+  exec::map_kernel<r>(300, operands, whole.data());
+  for (std::size_t begin = 0; begin < 70; begin += 3)
+    for (std::size_t n : {1u, 5u, 33u, 64u, 100u, 191u}) {
+      std::vector<float> part(n + 8, -123.0f);
+      const void* shifted[] = {x.data() + begin, y.data() + begin, &scalar};
+      exec::map_kernel<r>(static_cast<std::int64_t>(n), shifted, part.data());
+      REQUIRE(std::memcmp(part.data(), whole.data() + begin, n * sizeof(float)) == 0);
+      for (std::size_t i = n; i < part.size(); ++i) REQUIRE(part[i] == -123.0f);
+    }
+}
+
+TEST_CASE("the result may be one of the operands") {
+  for (const std::size_t n : {3u, 64u, 100u, 129u, 1000u}) {
+    const std::vector<float> x = random_values<float>(n, 8), y = random_values<float>(n, 9);
+    const float scalar = 2;
+    constexpr ir::region r = contractible(sn::dtype::f32);
+    std::vector<float> apart(n), first = x, second = y;
+    const void* operands[] = {x.data(), y.data(), &scalar};
+    exec::map_kernel<r>(static_cast<std::int64_t>(n), operands, apart.data());
+    const void* over_first[] = {first.data(), y.data(), &scalar};
+    exec::map_kernel<r>(static_cast<std::int64_t>(n), over_first, first.data());
+    const void* over_second[] = {x.data(), second.data(), &scalar};
+    exec::map_kernel<r>(static_cast<std::int64_t>(n), over_second, second.data());
+    CHECK(same_bits(apart, first));
+    CHECK(same_bits(apart, second));
+  }
+}
+
+TEST_CASE_TEMPLATE("a region may yield bools", T, float, double) {
+  constexpr ir::region r = comparison(sn::dtype_of<T>);
+  for (const std::size_t n : {1u, 15u, 64u, 77u, 200u}) {
+    const std::vector<T> x = random_values<T>(n, 11);
+    const T limit = 1;
+    const void* operands[] = {x.data(), &limit};
+    std::vector<std::uint8_t> result(n + 4, 9);
+    exec::map_kernel<r>(static_cast<std::int64_t>(n), operands, result.data());
+    for (std::size_t i = 0; i < n; ++i) CHECK(result[i] == (std::abs(x[i]) < limit ? 1 : 0));
+    for (std::size_t i = n; i < result.size(); ++i) CHECK(result[i] == 9);
+  }
+}
+
+TEST_CASE("multiply_add rounds once and mul followed by add rounds twice") {
+  const float a = 1 + 0x1p-12f, c = -1;
+  CHECK(exec::apply<op::multiply_add>(a, a, c) == std::fma(a, a, c));
+  CHECK(exec::apply<op::multiply_add>(a, a, c) != 0x1p-11f);
+  CHECK(exec::apply<op::add>(exec::apply<op::mul>(a, a), c) == 0x1p-11f);
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// The error bounds that the comments of exec/*.hpp state, measured against the next wider type, and
+// the values at the edges: infinities, NaN, signed zeros, denormals.
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <sinter/exec/elementwise.hpp>
+
+namespace exec = sinter::exec;
+using sinter::ir::op;
+
+namespace {
+
+// Distance in units of the last place of T around `want`, which for f64 is more exact than T only
+// as long double.
+template <class T, class Wide>
+double ulps(T got, Wide want) {
+  if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want) ? 0 : 1e9;
+  if (std::isinf(got) || std::isinf(static_cast<T>(want)))
+    return got == static_cast<T>(want) ? 0 : 1e9;
+  int exponent = 0;
+  std::frexp(want, &exponent);
+  exponent = std::max(want == 0 ? std::numeric_limits<T>::min_exponent : exponent,
+                      std::numeric_limits<T>::min_exponent);
+  return static_cast<double>(std::abs(got - want) /
+                             std::ldexp(Wide(1), exponent - std::numeric_limits<T>::digits));
+}
+
+template <class T>
+std::vector<T> samples(T low, T high) {
+  std::vector<T> x;
+  if constexpr (sizeof(T) == 4) {
+    // Every 9973rd of all floats.
+    for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += 9973)
+      if (const float value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+          value >= low && value <= high)
+        x.push_back(value);
+  } else {
+    std::mt19937_64 generator(7);
+    std::uniform_real_distribution<T> uniform(low, high);
+    std::uniform_real_distribution<T> exponent(-40, 4);
+    for (int i = 0; i < 60'000; ++i) x.push_back(uniform(generator));
+    for (int i = 0; i < 60'000; ++i) {
+      const T value = std::exp2(exponent(generator)) * (i % 2 == 0 ? 1 : -1);
+      if (value >= low && value <= high) x.push_back(value);
+    }
+  }
+  x.resize(x.size() / exec::lanes<T> * exec::lanes<T>);
+  return x;
+}
+
+template <op Op, class T, class Reference>
+double largest_error(T low, T high, Reference reference) {
+  using wide = std::conditional_t<sizeof(T) == 4, double, long double>;
+  const std::vector<T> x = samples<T>(low, high);
+  std::vector<T> y(x.size());
+  for (std::size_t i = 0; i < x.size(); i += exec::lanes<T>)
+    exec::store<T>(&y[i], exec::apply<Op>(exec::load<T>(&x[i])));
+  double largest = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    largest = std::max(largest, ulps(y[i], reference(static_cast<wide>(x[i]))));
+  return largest;
+}
+
+template <class T>
+constexpr T infinity = std::numeric_limits<T>::infinity();
+template <class T>
+constexpr T not_a_number = std::numeric_limits<T>::quiet_NaN();
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("functions of one variable keep their error bounds", T, float, double) {
+  const bool narrow = sizeof(T) == 4;
+  const T all = narrow ? infinity<T> : T(700);
+  CHECK(largest_error<op::exp, T>(narrow ? -all : T(-744), narrow ? all : T(709),
+                                  [](auto x) { return std::exp(x); }) <= 1.3);
+  CHECK(largest_error<op::exp2, T>(narrow ? -all : T(-1074), narrow ? all : T(1023),
+                                   [](auto x) { return std::exp2(x); }) <= 1.4);
+  CHECK(largest_error<op::log, T>(T(0), all, [](auto x) { return std::log(x); }) <= 1);
+  CHECK(largest_error<op::log2, T>(T(0), all, [](auto x) { return std::log2(x); }) <= 1);
+  CHECK(largest_error<op::tanh, T>(-all, all, [](auto x) { return std::tanh(x); }) <= 2);
+  CHECK(largest_error<op::erf, T>(-all, all, [](auto x) { return std::erf(x); }) <= 2.3);
+  CHECK(largest_error<op::sigmoid, T>(narrow ? T(-87) : T(-700), all,
+                                      [](auto x) { return 1 / (1 + std::exp(-x)); }) <= 2.6);
+  CHECK(largest_error<op::silu, T>(narrow ? T(-87) : T(-700), T(1e30),
+                                   [](auto x) { return x / (1 + std::exp(-x)); }) <= 2.6);
+  CHECK(largest_error<op::softplus, T>(narrow ? T(-87) : T(-700), all, [](auto x) {
+          return std::max(x, decltype(x)(0)) + std::log1p(std::exp(-std::abs(x)));
+        }) <= 3.5);
+  const T reducible = narrow ? T(8192) : T(1e6);
+  CHECK(largest_error<op::sin, T>(-reducible, reducible, [](auto x) { return std::sin(x); }) <=
+        2.6);
+  CHECK(largest_error<op::cos, T>(-reducible, reducible, [](auto x) { return std::cos(x); }) <=
+        2.6);
+  CHECK(largest_error<op::rsqrt, T>(T(1e-30), T(1e30), [](auto x) { return 1 / std::sqrt(x); }) <=
+        1.6);
+}
+
+TEST_CASE_TEMPLATE("gelu is exact to a few ULP of x where its sum cancels", T, float, double) {
+  using wide = std::conditional_t<sizeof(T) == 4, double, long double>;
+  const T epsilon = std::numeric_limits<T>::epsilon();
+  for (T x = T(-9); x < T(9); x += T(0.01)) {
+    const wide exact =
+        static_cast<wide>(x) / 2 * std::erfc(-static_cast<wide>(x) / std::sqrt(wide(2)));
+    CHECK(std::abs(exec::apply<op::gelu>(x) - exact) <= 2 * epsilon * std::abs(x));
+    const wide u = std::sqrt(wide(2) / wide(3.14159265358979323846264338L)) *
+                   (x + wide(0.044715L) * x * x * x);
+    const wide exact_tanh = static_cast<wide>(x) / (1 + std::exp(-2 * u));
+    CHECK(std::abs(exec::apply<op::gelu_tanh>(x) - exact_tanh) <= 2 * epsilon * std::abs(x));
+  }
+}
+
+TEST_CASE_TEMPLATE("values at the edges", T, float, double) {
+  const T inf = infinity<T>;
+  CHECK(exec::apply<op::exp>(-inf) == 0);
+  CHECK(exec::apply<op::exp>(inf) == inf);
+  CHECK(exec::apply<op::exp>(T(0)) == 1);
+  CHECK(exec::apply<op::exp2>(T(10)) == 1024);
+  CHECK(exec::apply<op::exp2>(T(-3)) == T(0.125));
+  CHECK(exec::apply<op::log>(T(0)) == -inf);
+  CHECK(exec::apply<op::log>(T(1)) == 0);
+  CHECK(exec::apply<op::log>(inf) == inf);
+  CHECK(std::isnan(exec::apply<op::log>(T(-1))));
+  CHECK(exec::apply<op::log2>(T(0.25)) == -2);
+  CHECK(exec::apply<op::log2>(std::numeric_limits<T>::denorm_min()) ==
+        (sizeof(T) == 4 ? -149 : -1074));
+  CHECK(exec::apply<op::tanh>(inf) == 1);
+  CHECK(exec::apply<op::tanh>(-inf) == -1);
+  CHECK(exec::apply<op::erf>(inf) == 1);
+  CHECK(exec::apply<op::erf>(-inf) == -1);
+  CHECK(exec::apply<op::sigmoid>(-inf) == 0);
+  CHECK(exec::apply<op::sigmoid>(inf) == 1);
+  CHECK(exec::apply<op::silu>(inf) == inf);
+  CHECK(exec::apply<op::softplus>(inf) == inf);
+  CHECK(exec::apply<op::softplus>(-inf) == 0);
+  CHECK(exec::apply<op::gelu>(inf) == inf);
+  CHECK(std::isnan(exec::apply<op::sin>(inf)));
+  CHECK(std::isnan(exec::apply<op::cos>(-inf)));
+  CHECK(exec::apply<op::sin>(T(1e7)) == static_cast<T>(std::sin(1e7)));
+  CHECK(exec::apply<op::pow>(T(2), T(10)) == 1024);
+  CHECK(exec::apply<op::pow>(T(-8), T(3)) == -512);
+  CHECK(exec::apply<op::pow>(not_a_number<T>, T(0)) == 1);
+
+  for (const T result : {exec::apply<op::tanh>(T(-0.0)), exec::apply<op::erf>(T(-0.0)),
+                         exec::apply<op::sin>(T(-0.0)), exec::apply<op::silu>(T(-0.0)),
+                         exec::apply<op::neg>(T(0))}) {
+    CHECK(result == 0);
+    CHECK(std::signbit(result));
+  }
+  CHECK_FALSE(std::signbit(exec::apply<op::neg>(T(-0.0))));
+
+  CHECK(std::isnan(exec::apply<op::exp>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::exp2>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::log>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::log2>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::sin>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::tanh>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::erf>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::sigmoid>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::silu>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::gelu>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::gelu_tanh>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::softplus>(not_a_number<T>)));
+  CHECK(std::isnan(exec::apply<op::relu>(not_a_number<T>)));
+}
+
+TEST_CASE("the error function stays within [-1, 1] and grows") {
+  float previous = -1;
+  for (float x = -4.5f; x < 4.5f; x += 1e-4f) {
+    const float y = exec::apply<op::erf>(x);
+    REQUIRE(y >= previous - 1.2e-7f);
+    REQUIRE(std::abs(y) <= 1);
+    previous = y;
+  }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// run: serial
+#include <atomic>
+#include <stdexcept>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <sinter/exec/parallel.hpp>
+
+namespace exec = sinter::exec;
+
+TEST_CASE("every task runs exactly once, with a thread number below thread_count()") {
+  for (const std::int64_t tasks : {0, 1, 2, 7, 1000})
+    for (const double work : {0.0, 1e9}) {
+      std::vector<std::atomic<int>> runs(static_cast<std::size_t>(tasks));
+      std::atomic<bool> valid{true};
+      const int threads = exec::thread_count();
+      exec::parallel_for(tasks, work, [&](std::int64_t task, int thread) {
+        ++runs[static_cast<std::size_t>(task)];
+        if (thread < 0 || thread >= threads) valid = false;
+      });
+      CHECK(valid);
+      for (const auto& count : runs) CHECK(count == 1);
+    }
+}
+
+TEST_CASE("no two tasks run at the same time with the same thread number") {
+  std::vector<std::atomic<int>> active(static_cast<std::size_t>(exec::thread_count()));
+  std::atomic<bool> shared{false};
+  exec::parallel_for(200, 1e9, [&](std::int64_t, int thread) {
+    if (++active[static_cast<std::size_t>(thread)] != 1) shared = true;
+    for (volatile int i = 0; i < 1000;) i = i + 1;
+    --active[static_cast<std::size_t>(thread)];
+  });
+  CHECK_FALSE(shared);
+}
+
+TEST_CASE("small work stays in the calling thread, in order") {
+  std::vector<std::int64_t> order;
+  exec::parallel_for(100, exec::parallel_threshold_nanoseconds / 2,
+                     [&](std::int64_t task, int thread) {
+                       CHECK(thread == 0);
+                       order.push_back(task);
+                     });
+  for (std::int64_t i = 0; i < 100; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
+}
+
+TEST_CASE("an exception leaves the loop as it was thrown") {
+  for (const double work : {0.0, 1e9})
+    CHECK_THROWS_WITH_AS(exec::parallel_for(100, work,
+                                            [](std::int64_t task, int) {
+                                              if (task == 63) throw std::out_of_range("task 63");
+                                            }),
+                         "task 63", std::out_of_range);
+}
+
+TEST_CASE("a loop inside of a task runs in that task's thread") {
+  std::atomic<int> sum{0};
+  exec::parallel_for(4, 1e9, [&](std::int64_t, int) {
+    exec::parallel_for(10, 1e9, [&](std::int64_t task, int thread) {
+      // One thread runs the inner loop; without OpenMP, or with one thread, the outer one is not a
+      // region either.
+      if (thread == 0 || exec::thread_count() > 1) sum += static_cast<int>(task);
+    });
+  });
+  CHECK(sum == 4 * 45);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <sinter/exec/reduce.hpp>
+
+namespace exec = sinter::exec;
+using exec::monoid;
+
+namespace {
+
+template <class T>
+const exec::reduction_kernels& kernels(monoid m) {
+  static constexpr exec::reduction_table table = exec::reductions<T>();
+  return table[static_cast<std::size_t>(m)];
+}
+
+template <class T>
+std::vector<T> some_values(std::int64_t n) {
+  std::mt19937 generator(5);
+  std::vector<T> x(static_cast<std::size_t>(n));
+  for (T& value : x) {
+    if constexpr (exec::Floating<T>)
+      value = static_cast<T>(std::uniform_real_distribution<double>(-1, 1)(generator));
+    else
+      value = static_cast<T>(generator());
+  }
+  return x;
+}
+
+template <class T>
+T naive(monoid m, T a, T b) {
+  if (m == monoid::max) return a > b ? a : b;
+  if (m == monoid::min) return a < b ? a : b;
+  if constexpr (exec::Floating<T>)
+    return m == monoid::sum ? a + b : a * b;
+  else
+    return m == monoid::sum ? exec::add(a, b) : exec::multiply(a, b);
+}
+
+// Floats may differ by the order of additions.
+template <class T>
+bool close(T got, T want) {
+  if constexpr (exec::Floating<T>)
+    return std::abs(got - want) <=
+           64 * std::numeric_limits<T>::epsilon() * std::max(T(1), std::abs(want));
+  else
+    return got == want;
+}
+
+template <class T>
+T reduce_row(monoid m, std::int64_t n, const T* x) {
+  T result;
+  kernels<T>(m).identity(1, &result);
+  kernels<T>(m).row(n, x, &result);
+  return result;
+}
+
+template <class T>
+std::int64_t argmax_of(std::int64_t n, const T* x) {
+  exec::argmax_state<T> state;
+  kernels<T>(monoid::argmax).identity(1, &state);
+  kernels<T>(monoid::argmax).row(n, x, &state);
+  std::int64_t index = -1;
+  kernels<T>(monoid::argmax).finish(1, &state, &index);
+  return index;
+}
+
+constexpr monoid values_of_elements[] = {monoid::sum, monoid::max, monoid::min, monoid::prod};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("rows", T, std::uint8_t, std::int32_t, std::int64_t, float, double) {
+  for (const std::int64_t n : {1, 3, 7, 16, 33, 64, 100, 1000, 5000}) {
+    const std::vector<T> x = some_values<T>(n);
+    for (const monoid m : values_of_elements) {
+      T want = x[0];
+      for (std::int64_t i = 1; i < n; ++i) want = naive(m, want, x[static_cast<std::size_t>(i)]);
+      CHECK(close(reduce_row(m, n, x.data()), want));
+    }
+    std::int64_t first = 0;
+    for (std::int64_t i = 1; i < n; ++i)
+      if (x[static_cast<std::size_t>(i)] > x[static_cast<std::size_t>(first)]) first = i;
+    CHECK(argmax_of(n, x.data()) == first);
+  }
+}
+
+TEST_CASE_TEMPLATE("an empty row leaves the identity", T, std::int32_t, float) {
+  CHECK(reduce_row<T>(monoid::sum, 0, nullptr) == T(0));
+  CHECK(reduce_row<T>(monoid::prod, 0, nullptr) == T(1));
+  using limits = std::numeric_limits<T>;
+  CHECK(reduce_row<T>(monoid::max, 0, nullptr) ==
+        (limits::has_infinity ? -limits::infinity() : limits::lowest()));
+  CHECK(reduce_row<T>(monoid::min, 0, nullptr) ==
+        (limits::has_infinity ? limits::infinity() : limits::max()));
+}
+
+TEST_CASE_TEMPLATE("columns", T, std::uint8_t, std::int32_t, std::int64_t, float, double) {
+  for (const std::int64_t rows : {1, 2, 31, 32, 33, 100})
+    for (const std::int64_t columns : {1, 7, 16, 65, 200}) {
+      const std::int64_t stride = columns + 5;
+      const std::vector<T> x = some_values<T>(rows * stride);
+      for (const monoid m : values_of_elements) {
+        std::vector<T> result(static_cast<std::size_t>(columns));
+        kernels<T>(m).identity(columns, result.data());
+        kernels<T>(m).column(rows, columns, x.data(), stride, result.data());
+        for (std::int64_t j = 0; j < columns; ++j) {
+          T want = x[static_cast<std::size_t>(j)];
+          for (std::int64_t i = 1; i < rows; ++i)
+            want = naive(m, want, x[static_cast<std::size_t>(i * stride + j)]);
+          REQUIRE(close(result[static_cast<std::size_t>(j)], want));
+        }
+      }
+    }
+}
+
+TEST_CASE_TEMPLATE("pieces combine to the whole", T, std::int32_t, float) {
+  const std::int64_t n = 1000, split = 300;
+  const std::vector<T> x = some_values<T>(n);
+  for (const monoid m : values_of_elements) {
+    T front, back;
+    kernels<T>(m).identity(1, &front);
+    kernels<T>(m).identity(1, &back);
+    kernels<T>(m).row(split, x.data(), &front);
+    kernels<T>(m).row(n - split, x.data() + split, &back);
+    kernels<T>(m).combine(1, &back, &front);
+    CHECK(close(front, reduce_row(m, n, x.data())));
+  }
+  const exec::reduction_kernels& largest = kernels<T>(monoid::argmax);
+  exec::argmax_state<T> front, back, fed;
+  for (exec::argmax_state<T>* state : {&front, &back, &fed}) largest.identity(1, state);
+  largest.row(split, x.data(), &front);
+  largest.row(n - split, x.data() + split, &back);
+  largest.combine(1, &back, &front);
+  largest.row(split, x.data(), &fed);
+  largest.row(n - split, x.data() + split, &fed);
+  CHECK(front.index == argmax_of(n, x.data()));
+  CHECK(fed.index == front.index);
+}
+
+TEST_CASE("argmax over columns, and the first of equals") {
+  const float x[] = {1, 5, 2,  //
+                     3, 5, 2,  //
+                     3, 4, 9};
+  exec::argmax_state<float> state[3];
+  const exec::reduction_kernels& largest = kernels<float>(monoid::argmax);
+  largest.identity(3, state);
+  largest.column(2, 3, x, 3, state);
+  largest.column(1, 3, x + 6, 3, state);
+  std::int64_t index[3];
+  largest.finish(3, state, index);
+  CHECK(index[0] == 1);
+  CHECK(index[1] == 0);
+  CHECK(index[2] == 2);
+}
+
+TEST_CASE_TEMPLATE("NaN spreads through max and min, and is the argmax", T, float, double) {
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  for (const std::int64_t n : {1, 5, 16, 40, 1000})
+    for (std::int64_t at = 0; at < n; at += 1 + n / 7) {
+      std::vector<T> x = some_values<T>(n);
+      x[static_cast<std::size_t>(at)] = nan;
+      CHECK(std::isnan(reduce_row(monoid::max, n, x.data())));
+      CHECK(std::isnan(reduce_row(monoid::min, n, x.data())));
+      CHECK(argmax_of(n, x.data()) == at);
+      // As a column, and as a row of columns.
+      T result = 0;
+      kernels<T>(monoid::max).identity(1, &result);
+      kernels<T>(monoid::max).column(n, 1, x.data(), 1, &result);
+      CHECK(std::isnan(result));
+      std::vector<T> each(static_cast<std::size_t>(n));
+      kernels<T>(monoid::min).identity(n, each.data());
+      kernels<T>(monoid::min).column(1, n, x.data(), n, each.data());
+      for (std::int64_t i = 0; i < n; ++i)
+        CHECK(std::isnan(each[static_cast<std::size_t>(i)]) == (i == at));
+    }
+}
+
+TEST_CASE_TEMPLATE("argmax of nothing but the least value is its first position", T, std::int32_t,
+                   float) {
+  const T least = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                       : std::numeric_limits<T>::lowest();
+  const std::vector<T> x(50, least);
+  CHECK(argmax_of(50, x.data()) == 0);
+}
+
+TEST_CASE("the error of a sum grows with the logarithm of its length") {
+  // One addition after the other is off by about 1e-2 here.
+  const std::int64_t n = 1 << 22;
+  const std::vector<float> x(static_cast<std::size_t>(n), 0.1f);
+  const double exact = static_cast<double>(0.1f) * static_cast<double>(n);
+  CHECK(std::abs(static_cast<double>(reduce_row(monoid::sum, n, x.data())) / exact - 1) < 2e-6);
+  float column = 0;
+  kernels<float>(monoid::sum).column(1 << 16, 1, x.data(), 1, &column);
+  CHECK(std::abs(static_cast<double>(column) / (static_cast<double>(0.1f) * 65536) - 1) < 1e-4);
+}

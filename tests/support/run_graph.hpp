@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Runs a graph that was built at run time through the whole pipeline (bind, saturate, choose, run), on micro-ops and
+// library superinstructions, with arguments and results as the reference interpreter has them.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include <sinter/exec/library.hpp>
+#include <sinter/function/program.hpp>
+#include <sinter/graph/interpret.hpp>
+
+namespace test_support {
+
+using sinter::dtype;
+using sinter::shape_vector;
+using sinter::ir::reference_tensor;
+
+// The elements of a reference tensor in their own dtype, aligned like a tensor's.
+struct raw_tensor {
+  shape_vector shape;
+  std::vector<std::byte> bytes;
+
+  static raw_tensor from(const reference_tensor& x) {
+    raw_tensor out{x.shape, std::vector<std::byte>(x.data.size() * sinter::size_of(x.type))};
+    sinter::dispatch(x.type, [&](auto t) {
+      using T = typename decltype(t)::type;
+      for (std::size_t i = 0; i < x.data.size(); ++i) {
+        const T element = static_cast<T>(x.data[i]);
+        std::memcpy(out.bytes.data() + i * sizeof(T), &element, sizeof(T));
+      }
+    });
+    return out;
+  }
+  reference_tensor to(dtype type) const {
+    reference_tensor out{type, shape, std::vector<double>(bytes.size() / sinter::size_of(type))};
+    sinter::dispatch(type, [&](auto t) {
+      using T = typename decltype(t)::type;
+      for (std::size_t i = 0; i < out.data.size(); ++i) {
+        T element;
+        std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof(T));
+        out.data[i] = static_cast<double>(element);
+      }
+    });
+    return out;
+  }
+};
+
+// Everything for every dtype: what a graph that is made at run time needs.
+inline sinter::program_code all_code() {
+  sinter::program_code out{sinter::exec::make_kernel_table<std::uint8_t, std::int32_t, std::int64_t, float, double>(), sinter::exec::all_products(), {}};
+  for (const sinter::ir::instruction& i : sinter::exec::library_instructions<float>()) out.instructions.push_back(i);
+  for (const sinter::ir::instruction& i : sinter::exec::library_instructions<double>()) out.instructions.push_back(i);
+  return out;
+}
+
+// Results of a program for these arguments, one per output.
+inline std::vector<reference_tensor> run(sinter::program& p, std::span<const reference_tensor> arguments) {
+  std::vector<raw_tensor> in;
+  std::vector<sinter::detail::argument_memory> memory;
+  std::vector<shape_vector> shapes;
+  for (const reference_tensor& x : arguments) in.push_back(raw_tensor::from(x));
+  for (raw_tensor& x : in) {
+    memory.push_back({x.bytes.data(), x.shape, sinter::row_major_strides(x.shape), x.bytes.size()});
+    shapes.push_back(x.shape);
+  }
+  const std::vector<std::int64_t> symbols = sinter::ir::symbol_values(p.traced(), shapes);
+  sinter::program::prepared_call call = p.prepare(memory, symbols);
+  std::vector<raw_tensor> out;
+  for (int k = 0; k < static_cast<int>(p.assigned().size()); ++k) {
+    const shape_vector shape = call.output_shape(k, symbols);
+    out.push_back({shape, std::vector<std::byte>(static_cast<std::size_t>(sinter::element_count(shape)) * sinter::size_of(call.output_type(k)))});
+  }
+  std::vector<sinter::detail::output_memory> results;
+  for (raw_tensor& x : out) results.push_back({x.bytes.data(), x.bytes.size()});
+  p.run(call, memory, results);
+  std::vector<reference_tensor> values;
+  for (std::size_t k = 0; k < out.size(); ++k) values.push_back(out[k].to(call.output_type(static_cast<int>(k))));
+  return values;
+}
+
+inline std::vector<reference_tensor> run(const sinter::ir::graph& g, std::span<const reference_tensor> arguments, sinter::program_options options = {}) {
+  sinter::program p(g, all_code(), std::move(options));
+  return run(p, arguments);
+}
+
+}  // namespace test_support
