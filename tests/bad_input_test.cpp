@@ -60,3 +60,10 @@ TEST_CASE("expressions report the same faults when they are evaluated") {
   sn::tensor<double, 2> y(2, 3);
   CHECK_THROWS_AS((sn::tensor<double, 2>(y + sn::tensor<float, 2>(2, 3))), sn::dtype_error);
 }
+
+TEST_CASE("a slice that fits one extent is checked again for a shorter one") {
+  auto f = sn::fuse([](auto x) { return sn::slice(x, 0, 2, 6) * 1.0f; });
+  sn::tensor<float, 1> eight{0, 1, 2, 3, 4, 5, 6, 7}, five(5);
+  CHECK(f(eight) == sn::tensor<float, 1>{2, 3, 4, 5});
+  CHECK_THROWS_AS(f(five), sn::shape_error);
+}

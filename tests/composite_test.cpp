@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The expansions of composites and of element-wise ops agree with the interpreter's direct formulas, over random
-// shapes, axes and values, in traced and in bound graphs; and they work in constant evaluation.
-#include <doctest/doctest.h>
-
+// The expansions of composites and of element-wise ops agree with the interpreter's direct
+// formulas, over random shapes, axes and values, in traced and in bound graphs; and they work in
+// constant evaluation.
 #include <cmath>
 #include <limits>
 #include <random>
 #include <string>
+
+#include <doctest/doctest.h>
 
 #include <sinter/graph/composite.hpp>
 #include <sinter/graph/interpret.hpp>
@@ -25,14 +26,18 @@ namespace {
 constexpr int expand_everything() {
   ir::graph g;
   const dim s = g.dims.symbol(0);
-  const value x = ir::argument(g, dtype::f32, 0, {s, 10}), labels = ir::argument(g, dtype::u8, 1, {s});
+  const value x = ir::argument(g, dtype::f32, 0, {s, 10}),
+              labels = ir::argument(g, dtype::u8, 1, {s});
   const int before = g.size();
   for (op code : {op::softmax, op::log_softmax, op::layer_norm, op::rms_norm, op::cross_entropy}) {
-    const bool loss = code == op::cross_entropy, norm = code == op::layer_norm || code == op::rms_norm;
+    const bool loss = code == op::cross_entropy,
+               norm = code == op::layer_norm || code == op::rms_norm;
     const int in[] = {x.id, labels.id};
     const std::int64_t attributes[] = {2, ir::bits_of(1e-5)};
     const value v = ir::expand(g, code, std::span<const int>(in, loss ? 2 : 1),
-                               std::span<const std::int64_t>(attributes, loss ? 0 : norm ? 2 : 1));
+                               std::span<const std::int64_t>(attributes, loss   ? 0
+                                                                         : norm ? 2
+                                                                                : 1));
     if (v.id < 0 || v.type() != dtype::f32 || v.rank() != (loss ? 1 : 2)) return -1;
   }
   return g.failed() ? -1 : g.size() - before;
@@ -44,7 +49,8 @@ bool close(const reference_tensor& a, const reference_tensor& b, double toleranc
   for (std::size_t i = 0; i < a.data.size(); ++i) {
     if (std::isnan(a.data[i]) && std::isnan(b.data[i])) continue;
     if (a.data[i] == b.data[i]) continue;
-    if (!(std::fabs(a.data[i] - b.data[i]) <= tolerance * std::fmax(1.0, std::fabs(b.data[i])))) return false;
+    if (!(std::fabs(a.data[i] - b.data[i]) <= tolerance * std::fmax(1.0, std::fabs(b.data[i]))))
+      return false;
   }
   return true;
 }
@@ -52,21 +58,28 @@ bool close(const reference_tensor& a, const reference_tensor& b, double toleranc
 struct random_case {
   explicit random_case(std::uint64_t seed) : random(seed) {
     const int rank = static_cast<int>(draw(1, 3));
-    for (int i = 0; i < rank; ++i) shape.push_back(std::vector<std::int64_t>{0, 1, 2, 3, 5, 7, 8, 17}[static_cast<std::size_t>(draw(i == 0 ? 0 : 1, 7))]);
+    for (int i = 0; i < rank; ++i)
+      shape.push_back(std::vector<std::int64_t>{
+          0, 1, 2, 3, 5, 7, 8, 17}[static_cast<std::size_t>(draw(i == 0 ? 0 : 1, 7))]);
     axes = draw(1, (std::int64_t{1} << rank) - 1);
     traced = draw(0, 1) == 0;
   }
-  std::int64_t draw(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random); }
+  std::int64_t draw(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  }
 
   // An argument whose extents are symbols of a traced graph, or constants.
   value argument(dtype type, int number, const shape_vector& extents) {
     ir::symbolic_shape symbolic;
-    for (std::size_t i = 0; i < extents.size(); ++i) symbolic.push_back(traced ? g.dims.symbol(static_cast<std::int64_t>(i)) : dim(extents[i]));
+    for (std::size_t i = 0; i < extents.size(); ++i)
+      symbolic.push_back(traced ? g.dims.symbol(static_cast<std::int64_t>(i)) : dim(extents[i]));
     return ir::argument(g, type, number, symbolic);
   }
   reference_tensor floats(const shape_vector& extents, double scale) {
     reference_tensor out = ir::filled(dtype::f32, extents, 0);
-    for (double& x : out.data) x = static_cast<double>(static_cast<float>(std::uniform_real_distribution<double>(-scale, scale)(random)));
+    for (double& x : out.data)
+      x = static_cast<double>(
+          static_cast<float>(std::uniform_real_distribution<double>(-scale, scale)(random)));
     return out;
   }
 
@@ -79,7 +92,8 @@ struct random_case {
 
 }  // namespace
 
-TEST_CASE("expansions of softmax, log_softmax, layer_norm and rms_norm agree with the direct formulas") {
+TEST_CASE(
+    "expansions of softmax, log_softmax, layer_norm and rms_norm agree with the direct formulas") {
   for (op code : {op::softmax, op::log_softmax, op::layer_norm, op::rms_norm})
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       random_case c(seed);
@@ -87,7 +101,8 @@ TEST_CASE("expansions of softmax, log_softmax, layer_norm and rms_norm agree wit
       const bool norm = code == op::layer_norm || code == op::rms_norm;
       const std::int64_t attributes[] = {c.axes, ir::bits_of(seed % 2 == 0 ? 1e-5 : 0.1)};
       const int in[] = {x.id};
-      const int whole = ir::append(c.g, code, in, std::span<const std::int64_t>(attributes, norm ? 2 : 1));
+      const int whole =
+          ir::append(c.g, code, in, std::span<const std::int64_t>(attributes, norm ? 2 : 1));
       const value expanded = ir::expand(c.g, code, c.g.inputs(whole), c.g.attributes(whole));
       c.g.outputs = {{whole, -1}, {expanded.id, -1}};
       INFO(std::string(ir::name(code)) << " seed " << seed << "\n" << ir::to_text(c.g));
@@ -99,7 +114,9 @@ TEST_CASE("expansions of softmax, log_softmax, layer_norm and rms_norm agree wit
     }
 }
 
-TEST_CASE("the expansion of cross_entropy agrees with the direct formula, labels outside of the classes included") {
+TEST_CASE(
+    "the expansion of cross_entropy agrees with the direct formula, labels outside of the classes "
+    "included") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     random_case c(seed);
     shape_vector rows = c.shape;
@@ -107,12 +124,14 @@ TEST_CASE("the expansion of cross_entropy agrees with the direct formula, labels
     const dtype type = seed % 3 == 0 ? dtype::u8 : seed % 3 == 1 ? dtype::i32 : dtype::i64;
     const value x = c.argument(dtype::f32, 0, c.shape), labels = c.argument(type, 1, rows);
     const int whole = ir::append(c.g, op::cross_entropy, {x.id, labels.id});
-    const value expanded = ir::expand(c.g, op::cross_entropy, c.g.inputs(whole), c.g.attributes(whole));
+    const value expanded =
+        ir::expand(c.g, op::cross_entropy, c.g.inputs(whole), c.g.attributes(whole));
     c.g.outputs = {{whole, -1}, {expanded.id, -1}};
     INFO("seed " << seed << "\n" << ir::to_text(c.g));
     REQUIRE_NOTHROW(ir::verify(c.g));
     reference_tensor given[] = {c.floats(c.shape, 20), ir::filled(type, rows, 0)};
-    for (double& label : given[1].data) label = static_cast<double>(c.draw(type == dtype::u8 ? 0 : -1, c.shape.back()));
+    for (double& label : given[1].data)
+      label = static_cast<double>(c.draw(type == dtype::u8 ? 0 : -1, c.shape.back()));
     const auto made = ir::interpret(c.g, given);
     CHECK(close(made[1], made[0], 1e-12));
   }
@@ -120,7 +139,8 @@ TEST_CASE("the expansion of cross_entropy agrees with the direct formula, labels
 
 TEST_CASE("u8 labels of 300 classes: the counter does not wrap") {
   ir::graph g;
-  const value x = ir::argument(g, dtype::f32, 0, {2, 300}), labels = ir::argument(g, dtype::u8, 1, {2});
+  const value x = ir::argument(g, dtype::f32, 0, {2, 300}),
+              labels = ir::argument(g, dtype::u8, 1, {2});
   const int in[] = {x.id, labels.id};
   g.outputs = {{ir::expand(g, op::cross_entropy, in, {}).id, -1}};
   reference_tensor given[] = {ir::filled(dtype::f32, {2, 300}, 0), {dtype::u8, {2}, {3, 255}}};
@@ -133,12 +153,16 @@ TEST_CASE("u8 labels of 300 classes: the counter does not wrap") {
 }
 
 TEST_CASE("expansions of element-wise ops agree with the ops, special values included") {
-  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<double> data{0.25, 1, 2.5, 0, -0.5, -3, 20, -20, 700, -700, infinity, -infinity, nan};
+  const double infinity = std::numeric_limits<double>::infinity(),
+               nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> data{0.25, 1,   2.5,  0,        -0.5,      -3, 20,
+                                 -20,  700, -700, infinity, -infinity, nan};
   int count = 0;
   for (int i = 0; i < ir::op_count; ++i) {
     const op code = static_cast<op>(i);
-    if (!ir::is_elementwise(code) || ir::info(code).arity != 1 || code == op::cast || code == op::logical_not) continue;
+    if (!ir::is_elementwise(code) || ir::info(code).arity != 1 || code == op::cast ||
+        code == op::logical_not)
+      continue;
     ir::graph g;
     const value x = ir::argument(g, dtype::f64, 0, {static_cast<std::int64_t>(data.size())});
     const int in[] = {x.id};
@@ -152,7 +176,10 @@ TEST_CASE("expansions of element-wise ops agree with the ops, special values inc
     g.outputs = {{ir::unary(code, x).id, -1}, {expanded.id, -1}};
     INFO(std::string(ir::name(code)));
     REQUIRE_NOTHROW(ir::verify(g));
-    const reference_tensor given[] = {{dtype::f64, x.shape().empty() ? shape_vector{} : shape_vector{static_cast<std::int64_t>(data.size())}, data}};
+    const reference_tensor given[] = {
+        {dtype::f64,
+         x.shape().empty() ? shape_vector{} : shape_vector{static_cast<std::int64_t>(data.size())},
+         data}};
     const auto made = ir::interpret(g, given);
     for (std::size_t k = 0; k < data.size(); ++k) {
       INFO("x = " << data[k] << ": " << made[1].data[k] << " and " << made[0].data[k]);

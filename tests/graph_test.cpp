@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Symbolic extents in normal form, sharing of equal nodes, shape inference, and faults: as recorded in constant
-// evaluation and as thrown at run time.
-#include <doctest/doctest.h>
-
+// Symbolic extents in normal form, sharing of equal nodes, shape inference, and faults: as recorded
+// in constant evaluation and as thrown at run time.
 #include <string>
+
+#include <doctest/doctest.h>
 
 #include <sinter/graph/build.hpp>
 
@@ -16,7 +16,9 @@ using ir::value;
 
 namespace {
 
-constexpr value f32_argument(ir::graph& g, int number, const symbolic_shape& shape) { return ir::argument(g, dtype::f32, number, shape); }
+constexpr value f32_argument(ir::graph& g, int number, const symbolic_shape& shape) {
+  return ir::argument(g, dtype::f32, number, shape);
+}
 
 // The message of the error of type Error that `build` throws, or "" if it throws nothing.
 template <class Error, class Build>
@@ -29,7 +31,9 @@ std::string message_of(Build&& build) {
   return "";
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -101,7 +105,8 @@ TEST_CASE("nodes with equal op, inputs, attributes and dims are one node") {
   CHECK((x + 1.0).id != (x + 2.0).id);
   CHECK(ir::sum(x, 1).id != ir::sum(x, 2).id);
   CHECK(ir::cast(x, dtype::f64).id != ir::cast(x, dtype::i32).id);
-  CHECK(ir::append(g, op::layer_norm, {x.id}, {2, ir::bits_of(1e-5)}) != ir::append(g, op::layer_norm, {x.id}, {2, ir::bits_of(1e-6)}));
+  CHECK(ir::append(g, op::layer_norm, {x.id}, {2, ir::bits_of(1e-5)}) !=
+        ir::append(g, op::layer_norm, {x.id}, {2, ir::bits_of(1e-6)}));
   CHECK(ir::constant(g, dtype::f32, 0.0).id != ir::constant(g, dtype::f32, -0.0).id);
   CHECK(ir::reshape(x, {20}).id != ir::reshape(x, {5, 4}).id);
 }
@@ -112,7 +117,8 @@ TEST_CASE("sharing survives many nodes") {
   std::vector<int> ids;
   for (int i = 0; i < 1000; ++i) ids.push_back((x + static_cast<double>(i)).id);
   const int size = g.size();
-  for (int i = 0; i < 1000; ++i) CHECK((x + static_cast<double>(i)).id == ids[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < 1000; ++i)
+    CHECK((x + static_cast<double>(i)).id == ids[static_cast<std::size_t>(i)]);
   CHECK(g.size() == size);
 }
 
@@ -134,8 +140,10 @@ TEST_CASE("inference: shapes and dtypes") {
   CHECK(ir::concat(parts, 0).shape() == symbolic_shape{g.dims.mul(s, dim(2)), 8, 3});
   CHECK(ir::matmul(x, x, true).shape() == symbolic_shape{s, 3, 3});
   CHECK(ir::gather(x, labels, 1).shape() == symbolic_shape{s, s, 8, 3});
-  CHECK(value{&g, ir::append(g, op::cross_entropy, {x.id, labels.id})}.shape() == symbolic_shape{s, 8});
-  CHECK(ir::where(ir::elementwise(op::less, {x, x * 2.0}), x, ir::constant_like(x, 0)).type() == dtype::f32);
+  CHECK(value{&g, ir::append(g, op::cross_entropy, {x.id, labels.id})}.shape() ==
+        symbolic_shape{s, 8});
+  CHECK(ir::where(ir::elementwise(op::less, {x, x * 2.0}), x, ir::constant_like(x, 0)).type() ==
+        dtype::f32);
 }
 
 TEST_CASE("inference keeps scalars scalars: a C++ number takes the dtype of the tensor it meets") {
@@ -179,7 +187,8 @@ TEST_CASE("sum_to undoes a broadcast") {
 
 TEST_CASE("faults at run time: the type of the error, the op, and both shapes") {
   ir::graph g;
-  const value x = f32_argument(g, 0, {4, 5}), y = f32_argument(g, 1, {4, 6}), i = ir::argument(g, dtype::i32, 2, {4, 5});
+  const value x = f32_argument(g, 0, {4, 5}), y = f32_argument(g, 1, {4, 6}),
+              i = ir::argument(g, dtype::i32, 2, {4, 5});
   const int size = g.size();
 
   const std::string add = message_of<shape_error>([&] { (void)(x + y); });
@@ -191,17 +200,26 @@ TEST_CASE("faults at run time: the type of the error, the op, and both shapes") 
   CHECK(contains(dtypes, "add"));
   CHECK(contains(dtypes, "i32"));
   CHECK(contains(message_of<dtype_error>([&] { ir::unary(op::exp, i); }), "exp"));
-  CHECK(contains(message_of<dtype_error>([&] { ir::append(g, op::softmax, {i.id}, {2}); }), "softmax"));
-  CHECK(contains(message_of<shape_error>([&] { ir::reshape(x, {3, 7}); }), "20 elements cannot become 21"));
+  CHECK(contains(message_of<dtype_error>([&] { ir::append(g, op::softmax, {i.id}, {2}); }),
+                 "softmax"));
+  CHECK(contains(message_of<shape_error>([&] {
+                   ir::reshape(x, {3, 7});
+                 }),
+                 "20 elements cannot become 21"));
   const std::int64_t twice[] = {0, 0};
   CHECK(contains(message_of<axis_error>([&] { ir::permute(x, twice); }), "permute"));
   const value parts[] = {x, x};
-  CHECK(contains(message_of<axis_error>([&] { ir::concat(parts, 2); }), "axis 2 is out of range for rank 2"));
+  CHECK(contains(message_of<axis_error>([&] { ir::concat(parts, 2); }),
+                 "axis 2 is out of range for rank 2"));
   CHECK(contains(message_of<axis_error>([&] { ir::gather(x, i, -1); }), "axis -1"));
   CHECK(contains(message_of<shape_error>([&] { ir::slice(x, {0, 0}, {4, 9}, {1, 1}); }), "slice"));
   CHECK(contains(message_of<shape_error>([&] { ir::broadcast_to(x, {4, 7}); }), "broadcast_to"));
-  CHECK(contains(message_of<shape_error>([&] { ir::append(g, op::cross_entropy, {x.id, i.id}); }), "cross_entropy"));
-  CHECK(g.size() <= size + 2);  // at most operands that were brought to one shape; never the faulty node
+  CHECK(contains(message_of<shape_error>([&] {
+                   ir::append(g, op::cross_entropy, {x.id, i.id});
+                 }),
+                 "cross_entropy"));
+  CHECK(g.size() <=
+        size + 2);  // at most operands that were brought to one shape; never the faulty node
 }
 
 TEST_CASE("faults in constant evaluation are recorded, and the first one stays") {
@@ -222,7 +240,9 @@ TEST_CASE("a graph is a value of constant evaluation") {
     ir::graph g;
     const dim s = g.dims.symbol(0);
     value x = f32_argument(g, 0, {s, 16});
-    for (int i = 0; i < 20; ++i) x = ir::unary(op::tanh, ir::matmul(x, f32_argument(g, i + 1, {16, 16})) + f32_argument(g, i + 100, {16}));
+    for (int i = 0; i < 20; ++i)
+      x = ir::unary(op::tanh, ir::matmul(x, f32_argument(g, i + 1, {16, 16})) +
+                                  f32_argument(g, i + 100, {16}));
     const ir::graph copy = g;
     return copy.failed() ? -1 : copy.size();
   }();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The reference interpreter against values computed by hand: every op, special values, empty tensors, rank 0, symbolic
-// extents, and what it refuses.
-#include <doctest/doctest.h>
-
+// The reference interpreter against values computed by hand: every op, special values, empty
+// tensors, rank 0, symbolic extents, and what it refuses.
 #include <cmath>
 #include <limits>
 #include <string>
+
+#include <doctest/doctest.h>
 
 #include <sinter/graph/build.hpp>
 #include <sinter/graph/interpret.hpp>
@@ -30,14 +30,19 @@ bool same(double a, double b) { return a == b || (a != a && b != b); }
 bool near(const numbers& got, const numbers& expected) {
   bool ok = got.size() == expected.size();
   for (std::size_t i = 0; ok && i < got.size(); ++i)
-    ok = same(got[i], expected[i]) || std::fabs(got[i] - expected[i]) <= 1e-12 * std::fmax(1.0, std::fabs(expected[i]));
+    ok = same(got[i], expected[i]) ||
+         std::fabs(got[i] - expected[i]) <= 1e-12 * std::fmax(1.0, std::fabs(expected[i]));
   if (!ok)
     for (double x : got) MESSAGE(x);
   return ok;
 }
 
-reference_tensor tensor(const shape_vector& shape, const numbers& data, dtype type = dtype::f32) { return {type, shape, data}; }
-reference_tensor vector_of(const numbers& data, dtype type = dtype::f32) { return tensor({static_cast<std::int64_t>(data.size())}, data, type); }
+reference_tensor tensor(const shape_vector& shape, const numbers& data, dtype type = dtype::f32) {
+  return {type, shape, data};
+}
+reference_tensor vector_of(const numbers& data, dtype type = dtype::f32) {
+  return tensor({static_cast<std::int64_t>(data.size())}, data, type);
+}
 
 // Builds a graph over constant shapes with `build(arguments as values)` and returns its one result.
 template <class Build>
@@ -56,7 +61,11 @@ numbers of_one(op code, const numbers& x, dtype type = dtype::f32) {
   return evaluate({vector_of(x, type)}, [&](auto& in) { return ir::unary(code, in[0]); }).data;
 }
 numbers of_two(op code, const numbers& x, const numbers& y, dtype type = dtype::f32) {
-  return evaluate({vector_of(x, type), vector_of(y, type)}, [&](auto& in) { return ir::elementwise(code, {in[0], in[1]}); }).data;
+  return evaluate({vector_of(x, type), vector_of(y, type)},
+                  [&](auto& in) {
+                    return ir::elementwise(code, {in[0], in[1]});
+                  })
+      .data;
 }
 numbers converted(const numbers& x, dtype from, dtype to) {
   return evaluate({vector_of(x, from)}, [&](auto& in) { return ir::cast(in[0], to); }).data;
@@ -75,14 +84,17 @@ std::string message_of(Run&& run) {
   }
   return "";
 }
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
 TEST_CASE("element-wise ops with one operand") {
   CHECK(near(of_one(op::neg, {1, -2, 0}), {-1, 2, 0}));
   CHECK(near(of_one(op::abs, {1, -2, -infinity, not_a_number}), {1, 2, infinity, not_a_number}));
-  CHECK(near(of_one(op::sign, {3, -0.5, 0, not_a_number, -infinity}), {1, -1, 0, not_a_number, -1}));
+  CHECK(
+      near(of_one(op::sign, {3, -0.5, 0, not_a_number, -infinity}), {1, -1, 0, not_a_number, -1}));
   CHECK(near(of_one(op::floor, {1.5, -1.5, infinity}), {1, -2, infinity}));
   CHECK(near(of_one(op::ceil, {1.5, -1.5}), {2, -1}));
   CHECK(near(of_one(op::round, {0.5, 1.5, 2.5, -0.5, -1.5, 2.4}), {0, 2, 2, 0, -2, 2}));
@@ -111,34 +123,49 @@ TEST_CASE("element-wise ops with two operands") {
   CHECK(near(of_two(op::add, {1, infinity}, {2, -infinity}), {3, not_a_number}));
   CHECK(near(of_two(op::sub, {1, 5}, {2, 7}), {-1, -2}));
   CHECK(near(of_two(op::mul, {3, 0}, {4, infinity}), {12, not_a_number}));
-  CHECK(near(of_two(op::div, {1, 1, -1, 0}, {4, 0, 0, 0}), {0.25, infinity, -infinity, not_a_number}));
-  CHECK(near(of_two(op::floor_divide, {7, -7, 7, -7, 1}, {2, 2, -2, -2, infinity}), {3, -4, -4, 3, 0}));
+  CHECK(near(of_two(op::div, {1, 1, -1, 0}, {4, 0, 0, 0}),
+             {0.25, infinity, -infinity, not_a_number}));
+  CHECK(near(of_two(op::floor_divide, {7, -7, 7, -7, 1}, {2, 2, -2, -2, infinity}),
+             {3, -4, -4, 3, 0}));
   CHECK(near(of_two(op::mod, {7, -7, 7, -7, 5.5}, {3, 3, -3, -3, 2}), {1, 2, -2, -1, 1.5}));
   CHECK(near(of_two(op::pow, {2, 9, 0, -8}, {10, 0.5, 0, 1.0 / 3}), {1024, 3, 1, not_a_number}));
-  CHECK(near(of_two(op::maximum, {1, not_a_number, 2, -infinity}, {3, 1, not_a_number, -5}), {3, not_a_number, not_a_number, -5}));
-  CHECK(near(of_two(op::minimum, {1, not_a_number, 2}, {3, 1, not_a_number}), {1, not_a_number, not_a_number}));
+  CHECK(near(of_two(op::maximum, {1, not_a_number, 2, -infinity}, {3, 1, not_a_number, -5}),
+             {3, not_a_number, not_a_number, -5}));
+  CHECK(near(of_two(op::minimum, {1, not_a_number, 2}, {3, 1, not_a_number}),
+             {1, not_a_number, not_a_number}));
   CHECK(near(of_two(op::less, {1, 2, not_a_number}, {2, 2, 1}), {1, 0, 0}));
   CHECK(near(of_two(op::less_equal, {1, 2, not_a_number}, {2, 2, 1}), {1, 1, 0}));
-  CHECK(near(of_two(op::equal, {1, 2, not_a_number, 0.0}, {2, 2, not_a_number, -0.0}), {0, 1, 0, 1}));
+  CHECK(
+      near(of_two(op::equal, {1, 2, not_a_number, 0.0}, {2, 2, not_a_number, -0.0}), {0, 1, 0, 1}));
   CHECK(near(of_two(op::not_equal, {1, 2, not_a_number}, {2, 2, not_a_number}), {1, 0, 1}));
   CHECK(near(of_two(op::bit_xor, {0, 0, 1, 1}, {0, 1, 0, 1}, dtype::boolean), {0, 1, 1, 0}));
 }
 
-TEST_CASE("0.3 // 0.1 is 2: the quotient must belong to the remainder, not to the rounded division") {
+TEST_CASE(
+    "0.3 // 0.1 is 2: the quotient must belong to the remainder, not to the rounded division") {
   CHECK(of_two(op::floor_divide, {0.3}, {0.1}, dtype::f64) == numbers{2});
   CHECK(std::signbit(of_two(op::mod, {-4}, {2}, dtype::f64)[0]) == false);
 }
 
 TEST_CASE("three operands") {
-  const auto c = vector_of({1, 0, 1}, dtype::boolean), a = vector_of({1, 2, not_a_number}), b = vector_of({4, not_a_number, 6});
-  CHECK(near(evaluate({c, a, b}, [](auto& in) { return ir::where(in[0], in[1], in[2]); }).data, {1, not_a_number, not_a_number}));
-  CHECK(near(evaluate({a, b}, [](auto& in) { return ir::elementwise(op::multiply_add, {in[0], in[0], in[1]}); }).data, {5, not_a_number, not_a_number}));
+  const auto c = vector_of({1, 0, 1}, dtype::boolean), a = vector_of({1, 2, not_a_number}),
+             b = vector_of({4, not_a_number, 6});
+  CHECK(near(evaluate({c, a, b}, [](auto& in) { return ir::where(in[0], in[1], in[2]); }).data,
+             {1, not_a_number, not_a_number}));
+  CHECK(near(evaluate({a, b},
+                      [](auto& in) {
+                        return ir::elementwise(op::multiply_add, {in[0], in[0], in[1]});
+                      })
+                 .data,
+             {5, not_a_number, not_a_number}));
 }
 
 TEST_CASE("multiply_add rounds once") {
   const double x = 1 + 0x1p-52;
-  const auto made = evaluate({vector_of({x}, dtype::f64), vector_of({-1 - 0x1p-51}, dtype::f64)},
-                             [](auto& in) { return ir::elementwise(op::multiply_add, {in[0], in[0], in[1]}); });
+  const auto made =
+      evaluate({vector_of({x}, dtype::f64), vector_of({-1 - 0x1p-51}, dtype::f64)}, [](auto& in) {
+        return ir::elementwise(op::multiply_add, {in[0], in[0], in[1]});
+      });
   CHECK(made.data == numbers{0x1p-104});
 }
 
@@ -155,9 +182,12 @@ TEST_CASE("integers wrap in their own dtype") {
 }
 
 TEST_CASE("division of integers") {
-  CHECK(of_two(op::div, {7, -7, 7, -7, 5}, {2, 2, -2, -2, 0}, dtype::i32) == numbers{3, -3, -3, 3, 0});
-  CHECK(of_two(op::floor_divide, {7, -7, 7, -7, 5}, {2, 2, -2, -2, 0}, dtype::i32) == numbers{3, -4, -4, 3, 0});
-  CHECK(of_two(op::mod, {7, -7, 7, -7, 5}, {3, 3, -3, -3, 0}, dtype::i32) == numbers{1, 2, -2, -1, 0});
+  CHECK(of_two(op::div, {7, -7, 7, -7, 5}, {2, 2, -2, -2, 0}, dtype::i32) ==
+        numbers{3, -3, -3, 3, 0});
+  CHECK(of_two(op::floor_divide, {7, -7, 7, -7, 5}, {2, 2, -2, -2, 0}, dtype::i32) ==
+        numbers{3, -4, -4, 3, 0});
+  CHECK(of_two(op::mod, {7, -7, 7, -7, 5}, {3, 3, -3, -3, 0}, dtype::i32) ==
+        numbers{1, 2, -2, -1, 0});
   CHECK(of_two(op::div, {-2147483648.0}, {-1}, dtype::i32) == numbers{-2147483648.0});
   CHECK(of_two(op::mod, {-2147483648.0}, {-1}, dtype::i32) == numbers{0});
 }
@@ -168,24 +198,29 @@ TEST_CASE("bits and shifts") {
   CHECK(of_two(op::bit_xor, {12}, {10}, dtype::i64) == numbers{6});
   CHECK(of_two(op::shift_left, {1, 1, 1}, {4, 8, 100}, dtype::u8) == numbers{16, 0, 0});
   CHECK(of_two(op::shift_left, {1}, {31}, dtype::i32) == numbers{-2147483648.0});
-  CHECK(of_two(op::shift_right, {-8, -8, 8, -8}, {1, 40, 40, -1}, dtype::i32) == numbers{-4, -1, 0, -1});
+  CHECK(of_two(op::shift_right, {-8, -8, 8, -8}, {1, 40, 40, -1}, dtype::i32) ==
+        numbers{-4, -1, 0, -1});
   CHECK(of_two(op::shift_right, {200}, {1}, dtype::u8) == numbers{100});
 }
 
 TEST_CASE("casts: truncate and saturate from floats, wrap between integers, x != 0 to bool") {
-  CHECK(converted({1.9, -1.9, not_a_number, infinity, -1e20}, dtype::f32, dtype::i32) == numbers{1, -1, 0, 2147483647, -2147483648.0});
+  CHECK(converted({1.9, -1.9, not_a_number, infinity, -1e20}, dtype::f32, dtype::i32) ==
+        numbers{1, -1, 0, 2147483647, -2147483648.0});
   CHECK(converted({-5, 300, 7.9}, dtype::f32, dtype::u8) == numbers{0, 255, 7});
   CHECK(converted({300, -1}, dtype::i32, dtype::u8) == numbers{44, 255});
   CHECK(converted({4294967297.0}, dtype::i64, dtype::i32) == numbers{1});
   CHECK(converted({0, -0.0, 0.5, not_a_number}, dtype::f32, dtype::boolean) == numbers{0, 0, 1, 1});
   CHECK(converted({0, 1}, dtype::boolean, dtype::f32) == numbers{0, 1});
-  CHECK(converted({infinity}, dtype::f64, dtype::i64) == numbers{0x1p63});  // as near as a double comes to 2^63 - 1
+  CHECK(converted({infinity}, dtype::f64, dtype::i64) ==
+        numbers{0x1p63});  // as near as a double comes to 2^63 - 1
 }
 
 TEST_CASE("a constant is what its dtype holds; other f32 values are not rounded") {
   ir::graph g;
-  g.outputs = {{ir::constant(g, dtype::f32, 0.1).id, -1}, {ir::constant(g, dtype::f64, 0.1).id, -1},
-               {ir::constant(g, dtype::i64, 1 << 20).id, -1}, {ir::constant(g, dtype::boolean, 1).id, -1}};
+  g.outputs = {{ir::constant(g, dtype::f32, 0.1).id, -1},
+               {ir::constant(g, dtype::f64, 0.1).id, -1},
+               {ir::constant(g, dtype::i64, 1 << 20).id, -1},
+               {ir::constant(g, dtype::boolean, 1).id, -1}};
   const auto made = ir::interpret(g, {});
   CHECK(made[0].data == numbers{static_cast<double>(0.1f)});
   CHECK(made[1].data == numbers{0.1});
@@ -206,7 +241,8 @@ TEST_CASE("reductions keep their axes") {
   CHECK(reduced(op::argmax, x, 3) == tensor({1, 1}, {1}, dtype::i64));
   const auto middle = tensor({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   CHECK(reduced(op::reduce_sum, middle, 0b010) == tensor({2, 1, 2}, {4, 6, 12, 14}));
-  CHECK(reduced(op::reduce_sum, middle, 0b101) == tensor({1, 2, 1}, {1 + 2 + 5 + 6, 3 + 4 + 7 + 8}));
+  CHECK(reduced(op::reduce_sum, middle, 0b101) ==
+        tensor({1, 2, 1}, {1 + 2 + 5 + 6, 3 + 4 + 7 + 8}));
 }
 
 TEST_CASE("reductions: NaN wins, the first of equals is the argmax, integers wrap") {
@@ -233,12 +269,20 @@ TEST_CASE("reductions over an empty axis give the neutral element") {
 
 TEST_CASE("movement") {
   const auto x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
-  const auto of_x = [&](auto&& build) { return evaluate({x}, [&](auto& in) { return build(in[0]); }); };
+  const auto of_x = [&](auto&& build) {
+    return evaluate({x}, [&](auto& in) { return build(in[0]); });
+  };
   CHECK(of_x([](value v) { return ir::reshape(v, {3, 2}); }) == tensor({3, 2}, x.data));
   CHECK(of_x([](value v) { return ir::transpose(v); }) == tensor({3, 2}, {1, 4, 2, 5, 3, 6}));
-  CHECK(of_x([](value v) { return ir::broadcast_to(v, {2, 2, 3}); }) == tensor({2, 2, 3}, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}));
-  CHECK(of_x([](value v) { return ir::pad(v, {0, 1}, {1, 0}, 9); }) == tensor({3, 4}, {9, 1, 2, 3, 9, 4, 5, 6, 9, 9, 9, 9}));
-  CHECK(of_x([](value v) { return ir::slice(v, {1, 0}, {2, 3}, {1, 2}); }) == tensor({1, 2}, {4, 6}));
+  CHECK(of_x([](value v) {
+          return ir::broadcast_to(v, {2, 2, 3});
+        }) == tensor({2, 2, 3}, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}));
+  CHECK(of_x([](value v) {
+          return ir::pad(v, {0, 1}, {1, 0}, 9);
+        }) == tensor({3, 4}, {9, 1, 2, 3, 9, 4, 5, 6, 9, 9, 9, 9}));
+  CHECK(of_x([](value v) {
+          return ir::slice(v, {1, 0}, {2, 3}, {1, 2});
+        }) == tensor({1, 2}, {4, 6}));
   CHECK(of_x([](value v) { return ir::slice(v, {1, 0}, {1, 3}, {1, 1}); }) == tensor({0, 3}, {}));
   CHECK(of_x([](value v) { return ir::flip(v, 2); }) == tensor({2, 3}, {3, 2, 1, 6, 5, 4}));
   CHECK(of_x([](value v) { return ir::flip(v, 3); }) == tensor({2, 3}, {6, 5, 4, 3, 2, 1}));
@@ -252,13 +296,16 @@ TEST_CASE("movement") {
   CHECK(joined(1) == tensor({2, 6}, {1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6}));
   const auto cube = tensor({2, 1, 3}, {1, 2, 3, 4, 5, 6});
   const std::int64_t axes[] = {2, 0, 1};
-  CHECK(evaluate({cube}, [&](auto& in) { return ir::permute(in[0], axes); }) == tensor({3, 2, 1}, {1, 4, 2, 5, 3, 6}));
+  CHECK(evaluate({cube}, [&](auto& in) { return ir::permute(in[0], axes); }) ==
+        tensor({3, 2, 1}, {1, 4, 2, 5, 3, 6}));
 }
 
 TEST_CASE("sum_to as a node: over leading axes and over axes of extent 1") {
   const auto x = tensor({2, 2, 3}, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60});
   const auto summed = [&](const symbolic_shape& shape) {
-    return evaluate({x}, [&](auto& in) { return value{in[0].owner, ir::append(*in[0].owner, op::sum_to, {in[0].id}, {}, shape)}; });
+    return evaluate({x}, [&](auto& in) {
+      return value{in[0].owner, ir::append(*in[0].owner, op::sum_to, {in[0].id}, {}, shape)};
+    });
   };
   CHECK(summed({2, 3}) == tensor({2, 3}, {11, 22, 33, 44, 55, 66}));
   CHECK(summed({2, 1}) == tensor({2, 1}, {66, 165}));
@@ -276,9 +323,13 @@ TEST_CASE("matmul: transposed, batched, integer, and over an empty inner axis") 
   CHECK(product(a, b, false, false) == expected);
   CHECK(product(tensor({3, 2}, {1, 4, 2, 5, 3, 6}), b, true, false) == expected);
   CHECK(product(a, tensor({2, 3}, {7, 9, 11, 8, 10, 12}), false, true) == expected);
-  CHECK(product(tensor({2, 1, 2}, {1, 2, 3, 4}), tensor({2, 2, 1}, {5, 6, 7, 8}), false, false) == tensor({2, 1, 1}, {17, 53}));
-  CHECK(product(tensor({1, 2}, {100, 100}, dtype::u8), tensor({2, 1}, {2, 2}, dtype::u8), false, false).data == numbers{400 - 256});
-  CHECK(product(tensor({2, 0}, {}), tensor({0, 2}, {}), false, false) == tensor({2, 2}, {0, 0, 0, 0}));
+  CHECK(product(tensor({2, 1, 2}, {1, 2, 3, 4}), tensor({2, 2, 1}, {5, 6, 7, 8}), false, false) ==
+        tensor({2, 1, 1}, {17, 53}));
+  CHECK(product(tensor({1, 2}, {100, 100}, dtype::u8), tensor({2, 1}, {2, 2}, dtype::u8), false,
+                false)
+            .data == numbers{400 - 256});
+  CHECK(product(tensor({2, 0}, {}), tensor({0, 2}, {}), false, false) ==
+        tensor({2, 2}, {0, 0, 0, 0}));
 }
 
 TEST_CASE("gather and scatter_add") {
@@ -287,45 +338,77 @@ TEST_CASE("gather and scatter_add") {
     return evaluate({x, indices}, [&](auto& in) { return ir::gather(in[0], in[1], axis); });
   };
   CHECK(gathered(vector_of({2, 0}, dtype::i32), 0) == tensor({2, 2}, {5, 6, 1, 2}));
-  CHECK(gathered(vector_of({1, 1, 0}, dtype::u8), 1) == tensor({3, 3}, {2, 2, 1, 4, 4, 3, 6, 6, 5}));
+  CHECK(gathered(vector_of({1, 1, 0}, dtype::u8), 1) ==
+        tensor({3, 3}, {2, 2, 1, 4, 4, 3, 6, 6, 5}));
   CHECK(gathered(tensor({}, {1}, dtype::i64), 0) == tensor({2}, {3, 4}));
   CHECK(gathered(tensor({1, 2}, {0, 2}, dtype::i64), 0) == tensor({1, 2, 2}, {1, 2, 5, 6}));
   CHECK(gathered(tensor({0}, {}, dtype::i64), 0) == tensor({0, 2}, {}));
-  CHECK(contains(message_of<index_error>([&] { gathered(vector_of({0, 3}, dtype::i32), 0); }), "gather: index 3 is outside of extent 3"));
-  CHECK(contains(message_of<index_error>([&] { gathered(vector_of({-1}, dtype::i32), 1); }), "gather: index -1 is outside of extent 2"));
+  CHECK(contains(message_of<index_error>([&] {
+                   gathered(vector_of({0, 3}, dtype::i32), 0);
+                 }),
+                 "gather: index 3 is outside of extent 3"));
+  CHECK(contains(message_of<index_error>([&] { gathered(vector_of({-1}, dtype::i32), 1); }),
+                 "gather: index -1 is outside of extent 2"));
 
-  const auto scattered = [&](const reference_tensor& indices, int axis, const symbolic_shape& shape) {
-    return evaluate({x, indices}, [&](auto& in) { return ir::scatter_add(in[0], in[1], axis, shape); });
+  const auto scattered = [&](const reference_tensor& indices, int axis,
+                             const symbolic_shape& shape) {
+    return evaluate({x, indices},
+                    [&](auto& in) { return ir::scatter_add(in[0], in[1], axis, shape); });
   };
-  CHECK(scattered(vector_of({1, 3, 1}, dtype::i32), 0, {4, 2}) == tensor({4, 2}, {0, 0, 6, 8, 0, 0, 3, 4}));
-  CHECK(scattered(vector_of({0, 0}, dtype::i32), 1, {3, 3}) == tensor({3, 3}, {3, 0, 0, 7, 0, 0, 11, 0, 0}));
-  CHECK(scattered(tensor({3, 2}, {0, 1, 1, 0, 0, 0}, dtype::i32), 0, {2}) == tensor({2}, {1 + 4 + 5 + 6, 2 + 3}));
-  CHECK(contains(message_of<index_error>([&] { scattered(vector_of({0, 9, 1}, dtype::i32), 0, {4, 2}); }), "scatter_add: index 9 is outside of extent 4"));
-  CHECK(contains(message_of<shape_error>([&] { scattered(vector_of({0, 1}, dtype::i32), 0, {4, 2}); }), "scatter_add([3, 2])"));
+  CHECK(scattered(vector_of({1, 3, 1}, dtype::i32), 0, {4, 2}) ==
+        tensor({4, 2}, {0, 0, 6, 8, 0, 0, 3, 4}));
+  CHECK(scattered(vector_of({0, 0}, dtype::i32), 1, {3, 3}) ==
+        tensor({3, 3}, {3, 0, 0, 7, 0, 0, 11, 0, 0}));
+  CHECK(scattered(tensor({3, 2}, {0, 1, 1, 0, 0, 0}, dtype::i32), 0, {2}) ==
+        tensor({2}, {1 + 4 + 5 + 6, 2 + 3}));
+  CHECK(contains(message_of<index_error>([&] {
+                   scattered(vector_of({0, 9, 1}, dtype::i32), 0, {4, 2});
+                 }),
+                 "scatter_add: index 9 is outside of extent 4"));
+  CHECK(contains(message_of<shape_error>([&] {
+                   scattered(vector_of({0, 1}, dtype::i32), 0, {4, 2});
+                 }),
+                 "scatter_add([3, 2])"));
 }
 
 TEST_CASE("composites") {
   const auto x = tensor({2, 2}, {0, 0, 0, std::log(3)});
   const auto made = [&](op code, std::initializer_list<std::int64_t> attributes) {
-    return evaluate({x}, [&](auto& in) { return value{in[0].owner, ir::append(*in[0].owner, code, {in[0].id}, attributes)}; }).data;
+    return evaluate(
+               {x},
+               [&](auto& in) {
+                 return value{in[0].owner, ir::append(*in[0].owner, code, {in[0].id}, attributes)};
+               })
+        .data;
   };
   CHECK(near(made(op::softmax, {2}), {0.5, 0.5, 0.25, 0.75}));
   CHECK(near(made(op::softmax, {1}), {0.5, 0.25, 0.5, 0.75}));
-  CHECK(near(made(op::log_softmax, {2}), {-std::log(2), -std::log(2), -std::log(4), std::log(0.75)}));
+  CHECK(
+      near(made(op::log_softmax, {2}), {-std::log(2), -std::log(2), -std::log(4), std::log(0.75)}));
   const auto rows = tensor({1, 4}, {1, 2, 3, 6});
   const auto norm = [&](op code, double eps) {
-    return evaluate({rows}, [&](auto& in) { return value{in[0].owner, ir::append(*in[0].owner, code, {in[0].id}, {2, ir::bits_of(eps)})}; }).data;
+    return evaluate({rows},
+                    [&](auto& in) {
+                      return value{in[0].owner, ir::append(*in[0].owner, code, {in[0].id},
+                                                           {2, ir::bits_of(eps)})};
+                    })
+        .data;
   };
-  CHECK(near(norm(op::layer_norm, 0.5), {-2 / 2.0, -1 / 2.0, 0, 3 / 2.0}));  // variance 14/4 + 1/2 = 4
+  CHECK(near(norm(op::layer_norm, 0.5),
+             {-2 / 2.0, -1 / 2.0, 0, 3 / 2.0}));  // variance 14/4 + 1/2 = 4
   CHECK(near(norm(op::rms_norm, 3.5), {1 / 4.0, 2 / 4.0, 3 / 4.0, 6 / 4.0}));  // 50/4 + 7/2 = 16
-  const auto loss = evaluate({x, vector_of({1, 0}, dtype::u8)}, [](auto& in) { return value{in[0].owner, ir::append(*in[0].owner, op::cross_entropy, {in[0].id, in[1].id})}; });
+  const auto loss = evaluate({x, vector_of({1, 0}, dtype::u8)}, [](auto& in) {
+    return value{in[0].owner, ir::append(*in[0].owner, op::cross_entropy, {in[0].id, in[1].id})};
+  });
   CHECK(loss.shape == shape_vector{2});
   CHECK(near(loss.data, {std::log(2), std::log(4)}));
 }
 
 TEST_CASE("softmax of large logits does not overflow, and NaN stays in its row") {
   const auto x = tensor({2, 2}, {1000, 1000, not_a_number, 0});
-  const auto made = evaluate({x}, [](auto& in) { return value{in[0].owner, ir::append(*in[0].owner, op::softmax, {in[0].id}, {2})}; });
+  const auto made = evaluate({x}, [](auto& in) {
+    return value{in[0].owner, ir::append(*in[0].owner, op::softmax, {in[0].id}, {2})};
+  });
   CHECK(near(made.data, {0.5, 0.5, not_a_number, not_a_number}));
 }
 
@@ -336,7 +419,8 @@ TEST_CASE("leaves: iota, extent, random") {
   const value x = ir::argument(g, dtype::f32, 0, {s});
   const value key = ir::constant(g, dtype::i64, 5);
   const dim shape[] = {s, dim(2)};
-  const std::int64_t narrow[] = {static_cast<std::int64_t>(dtype::f32), 1}, wide[] = {static_cast<std::int64_t>(dtype::f64), 1};
+  const std::int64_t narrow[] = {static_cast<std::int64_t>(dtype::f32), 1},
+                     wide[] = {static_cast<std::int64_t>(dtype::f64), 1};
   const int key_input[] = {key.id};
   g.outputs = {{ir::iota(g, dtype::i32, {s, 2}, 0).id, -1},
                {ir::iota(g, dtype::f32, {s, 2}, 1).id, -1},
@@ -357,17 +441,22 @@ TEST_CASE("leaves: iota, extent, random") {
 }
 
 TEST_CASE("rank 0 and empty tensors") {
-  CHECK(evaluate({tensor({}, {3}), tensor({2}, {1, 2})}, [](auto& in) { return in[0] * in[1]; }) == tensor({2}, {3, 6}));
+  CHECK(evaluate({tensor({}, {3}), tensor({2}, {1, 2})}, [](auto& in) { return in[0] * in[1]; }) ==
+        tensor({2}, {3, 6}));
   CHECK(evaluate({tensor({}, {3})}, [](auto& in) { return in[0] + 1.0; }) == tensor({}, {4}));
   CHECK(evaluate({tensor({}, {3})}, [](auto& in) { return ir::sum(in[0], 0); }) == tensor({}, {3}));
-  CHECK(evaluate({tensor({0, 3}, {}), tensor({3}, {1, 2, 3})}, [](auto& in) { return in[0] + in[1]; }) == tensor({0, 3}, {}));
-  CHECK(evaluate({tensor({0}, {})}, [](auto& in) { return ir::sum(in[0], 1, false); }) == tensor({}, {0}));
-  CHECK(evaluate({tensor({0, 3}, {})}, [](auto& in) { return ir::transpose(in[0]); }) == tensor({3, 0}, {}));
+  CHECK(evaluate({tensor({0, 3}, {}), tensor({3}, {1, 2, 3})},
+                 [](auto& in) { return in[0] + in[1]; }) == tensor({0, 3}, {}));
+  CHECK(evaluate({tensor({0}, {})}, [](auto& in) { return ir::sum(in[0], 1, false); }) ==
+        tensor({}, {0}));
+  CHECK(evaluate({tensor({0, 3}, {})}, [](auto& in) { return ir::transpose(in[0]); }) ==
+        tensor({3, 0}, {}));
 }
 
 TEST_CASE("a traced graph takes its extents from the arguments: broadcasting or not") {
   ir::graph g;
-  const value x = ir::argument(g, dtype::f32, 0, {g.dims.symbol(0), g.dims.symbol(1)}), y = ir::argument(g, dtype::f32, 1, {g.dims.symbol(2)});
+  const value x = ir::argument(g, dtype::f32, 0, {g.dims.symbol(0), g.dims.symbol(1)}),
+              y = ir::argument(g, dtype::f32, 1, {g.dims.symbol(2)});
   const value z = x + y;
   g.outputs = {{z.id, -1}, {ir::sum_to(z * z, y.shape()).id, -1}};
   const auto at = [&](const reference_tensor& a, const reference_tensor& b) {
@@ -382,7 +471,10 @@ TEST_CASE("a traced graph takes its extents from the arguments: broadcasting or 
   CHECK(one[1] == vector_of({121 + 144 + 169 + 196}));
   const auto wide = at(tensor({2, 1}, {1, 2}), vector_of({10, 20, 30}));
   CHECK(wide[0] == tensor({2, 3}, {11, 21, 31, 12, 22, 32}));
-  CHECK(contains(message_of<shape_error>([&] { at(tensor({2, 2}, {1, 2, 3, 4}), vector_of({1, 2, 3})); }), "broadcast_to"));
+  CHECK(contains(message_of<shape_error>([&] {
+                   at(tensor({2, 2}, {1, 2, 3, 4}), vector_of({1, 2, 3}));
+                 }),
+                 "broadcast_to"));
 }
 
 TEST_CASE("arguments that do not fit are refused with their number") {
@@ -392,12 +484,28 @@ TEST_CASE("arguments that do not fit are refused with their number") {
   g.outputs = {{x.id, -1}, {y.id, -1}};
   const auto run = [&](std::vector<reference_tensor> given) { ir::interpret(g, given); };
   const auto good = tensor({2, 2}, {1, 2, 3, 4});
-  CHECK(contains(message_of<graph_error>([&] { run({good}); }), "argument 1 is missing: 1 were given"));
-  CHECK(contains(message_of<dtype_error>([&] { run({good, vector_of({1, 2}, dtype::f64)}); }), "argument 1 has dtype f64, the graph expects f32"));
-  CHECK(contains(message_of<shape_error>([&] { run({good, vector_of({1, 2, 3})}); }), "argument 1 has shape [3], the graph expects [s0]"));
-  CHECK(contains(message_of<shape_error>([&] { run({tensor({1, 3}, {1, 2, 3}), vector_of({1})}); }), "argument 0 has shape [1, 3], the graph expects [s0, 2]"));
-  CHECK(contains(message_of<shape_error>([&] { run({vector_of({1, 2}), vector_of({1})}); }), "argument 0"));
-  CHECK(contains(message_of<shape_error>([&] { run({tensor({2, 2}, {1, 2}), vector_of({1, 2})}); }), "holds 2 elements"));
+  CHECK(contains(message_of<graph_error>([&] { run({good}); }),
+                 "argument 1 is missing: 1 were given"));
+  CHECK(contains(message_of<dtype_error>([&] {
+                   run({good, vector_of({1, 2}, dtype::f64)});
+                 }),
+                 "argument 1 has dtype f64, the graph expects f32"));
+  CHECK(contains(message_of<shape_error>([&] {
+                   run({good, vector_of({1, 2, 3})});
+                 }),
+                 "argument 1 has shape [3], the graph expects [s0]"));
+  CHECK(contains(message_of<shape_error>([&] {
+                   run({tensor({1, 3}, {1, 2, 3}), vector_of({1})});
+                 }),
+                 "argument 0 has shape [1, 3], the graph expects [s0, 2]"));
+  CHECK(contains(message_of<shape_error>([&] {
+                   run({vector_of({1, 2}), vector_of({1})});
+                 }),
+                 "argument 0"));
+  CHECK(contains(message_of<shape_error>([&] {
+                   run({tensor({2, 2}, {1, 2}), vector_of({1, 2})});
+                 }),
+                 "holds 2 elements"));
   CHECK_NOTHROW(run({good, vector_of({1, 2})}));
 }
 

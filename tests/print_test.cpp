@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Graphs as text and as Graphviz input.
-#include <doctest/doctest.h>
-
 #include <string>
+
+#include <doctest/doctest.h>
 
 #include <sinter/graph/build.hpp>
 #include <sinter/graph/dot.hpp>
@@ -44,15 +44,22 @@ TEST_CASE("every kind of attribute has a readable form") {
   const std::int64_t stream[] = {f32, 7};
 
   CHECK(text(key) == "%2 = constant {value: 42} : i64[]");
-  CHECK(text(ir::permute(x, axes)).find("permute(%0) {axes: [1, 0]} : f32[4, 6]") != std::string::npos);
-  CHECK(text(ir::pad(x, {1, 0}, {0, 2}, 0.5)).find("{before: [1, 0], after: [0, 2], fill: 0.5} : f32[7, 6]") != std::string::npos);
-  CHECK(text(ir::slice(x, {1, 0}, {5, 4}, {2, 1})).find("{start: [1, 0], stop: [5, 4], step: [2, 1]} : f32[2, 4]") != std::string::npos);
+  CHECK(text(ir::permute(x, axes)).find("permute(%0) {axes: [1, 0]} : f32[4, 6]") !=
+        std::string::npos);
+  CHECK(text(ir::pad(x, {1, 0}, {0, 2}, 0.5))
+            .find("{before: [1, 0], after: [0, 2], fill: 0.5} : f32[7, 6]") != std::string::npos);
+  CHECK(text(ir::slice(x, {1, 0}, {5, 4}, {2, 1}))
+            .find("{start: [1, 0], stop: [5, 4], step: [2, 1]} : f32[2, 4]") != std::string::npos);
   CHECK(text(ir::concat(parts, 1)).find("concat(%0, %0) {axis: 1}") != std::string::npos);
   CHECK(text(ir::flip(x, 3)).find("{axes: [0, 1]}") != std::string::npos);
-  CHECK(text(ir::matmul(x, x, true)).find("matmul(%0, %0) {transpose_a} : f32[4, 4]") != std::string::npos);
-  CHECK(text(ir::gather(x, i, 0)).find("gather(%0, %1) {axis: 0} : f32[6, 4]") != std::string::npos);
-  CHECK(text({&g, ir::append(g, op::layer_norm, {x.id}, {2, ir::bits_of(1e-5)})}).find("{axes: [1], eps: 1e-05}") != std::string::npos);
-  CHECK(text({&g, ir::append(g, op::random_uniform, key_input, stream, three)}).find("random_uniform(%2) {stream: 7} : f32[3]") != std::string::npos);
+  CHECK(text(ir::matmul(x, x, true)).find("matmul(%0, %0) {transpose_a} : f32[4, 4]") !=
+        std::string::npos);
+  CHECK(text(ir::gather(x, i, 0)).find("gather(%0, %1) {axis: 0} : f32[6, 4]") !=
+        std::string::npos);
+  CHECK(text({&g, ir::append(g, op::layer_norm, {x.id}, {2, ir::bits_of(1e-5)})})
+            .find("{axes: [1], eps: 1e-05}") != std::string::npos);
+  CHECK(text({&g, ir::append(g, op::random_uniform, key_input, stream, three)})
+            .find("random_uniform(%2) {stream: 7} : f32[3]") != std::string::npos);
   CHECK(text(ir::iota(g, dtype::i32, {3}, 0)).find("iota {axis: 0} : i32[3]") != std::string::npos);
   CHECK(text(ir::cast(x, dtype::u8)).find("cast(%0) : u8[6, 4]") != std::string::npos);
 }
@@ -68,11 +75,13 @@ TEST_CASE("numbers are as short as their dtype allows") {
 TEST_CASE("bound extents and guards are printed") {
   ir::graph g;
   g.symbol_values = {4, 4};
-  const value x = ir::argument(g, dtype::f32, 0, {g.dims.symbol(0)}), y = ir::argument(g, dtype::f32, 1, {g.dims.symbol(1)});
+  const value x = ir::argument(g, dtype::f32, 0, {g.dims.symbol(0)}),
+              y = ir::argument(g, dtype::f32, 1, {g.dims.symbol(1)});
   g.outputs = {{(x + y).id, -1}};
   const std::string text = ir::to_text(g);
   CHECK(text.find("bound: s0 = 4\nbound: s1 = 4\n") != std::string::npos);
-  CHECK((text.find("guard: s0 == s1\n") != std::string::npos || text.find("guard: s1 == s0\n") != std::string::npos));
+  CHECK((text.find("guard: s0 == s1\n") != std::string::npos ||
+         text.find("guard: s1 == s0\n") != std::string::npos));
 }
 
 TEST_CASE("Graphviz: edges follow data, constants stand inside their users") {

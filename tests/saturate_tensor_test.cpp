@@ -10,6 +10,7 @@
 
 #include "support/class_check.hpp"
 #include "support/random_expression.hpp"
+#include "support/random_graph.hpp"
 #include "support/transformer_graph.hpp"
 
 using namespace sinter;
@@ -196,6 +197,17 @@ TEST_CASE("random graphs saturate and every class stays one tensor") {
   }
   CHECK(compared > 15000);
   MESSAGE(compared << " e-nodes compared, largest growth " << growth);
+}
+
+TEST_CASE("random graphs of all ops saturate and every class stays one tensor") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const test::random_graph random = test::make_random_graph(seed);
+    saturated s(random.graph);
+    INFO("seed " << seed);
+    CHECK(s.report.saturated());
+    const auto found = test::check_classes(s.graph, random.arguments, test::comparison::finite);
+    CHECK_MESSAGE(found.difference <= test::random_graph_tolerance, found.text);
+  }
 }
 
 TEST_CASE("with exact rules alone random graphs keep every bit, NaN and infinity") {

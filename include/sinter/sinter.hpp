@@ -3,8 +3,10 @@
 // e-graph engine alone is <sinter/egraph.hpp>, everything but execution <sinter/core.hpp>.
 #pragma once
 
+// fuse first: errors in its templates then name two files, not five.
+#include <sinter/function/fuse.hpp>
+
 #include <sinter/core.hpp>
 #include <sinter/function/evaluate.hpp>
-#include <sinter/function/fuse.hpp>
 #include <sinter/support/version.hpp>
 #include <sinter/tensor/npy.hpp>

@@ -1,224 +1,80 @@
 // SPDX-License-Identifier: MIT
-// Random well-typed graphs with argument data, the same for the same seed on every machine. All ops take part except
-// random_uniform and gradient. What is computed does not hang on the last bits (see noisy_values.hpp), so an executor's
-// results agree with the reference interpreter's to `random_graph_tolerance`, relative to max(1, |value|).
+// Random well-typed graphs with argument data, the same for the same seed on every machine. All ops
+// take part except random_uniform and gradient. What is computed does not hang on the last bits
+// (see noisy_values.hpp), so an executor's results agree with the reference interpreter's to
+// `random_graph_tolerance`, relative to max(1, |value|).
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
-#include <optional>
 #include <vector>
 
-#include <sinter/graph/build.hpp>
-#include <sinter/graph/reference_tensor.hpp>
-
-#include "noisy_values.hpp"
+#include "random_graph_pool.hpp"
 
 namespace sinter::test {
 
 inline constexpr double random_graph_tolerance = 1e-3;
-
-enum class extent_kind {
-  constant,        // no symbols
-  bound_symbols,   // extents other than 1 are symbols and the graph is bound to their values
-  traced_symbols,  // every argument axis is a symbol of its own and nothing is bound, as fuse traces
-};
-
-struct random_graph_options {
-  int steps = 20;  // ops, about: some candidates are dropped, some need helpers
-  extent_kind extents = extent_kind::constant;
-  bool special_values = false;  // NaN, infinities and signed zeros among the arguments
-};
 
 struct random_graph {
   ir::graph graph;
   std::vector<ir::reference_tensor> arguments;
 };
 
-class random_graph_generator {
+class random_graph_generator : random_graph_pool {
  public:
   random_graph_generator(std::uint64_t seed, const random_graph_options& options)
-      : options_(options), seed_(hash_combine(hash_seed, seed)) {}
+      : random_graph_pool(seed, options) {}
 
   random_graph run() {
-    make_arguments();
-    values_.emplace(g_, arguments_, seed_);
-    accept_arguments();
     for (int i = 0; i < options_.steps; ++i) step();
     return {live_graph(), arguments_};
   }
 
  private:
-  using op = ir::op;
-  using value = ir::value;
-  using dim = ir::dim;
-
-  // ---- dice
-
-  std::int64_t draw(std::int64_t low, std::int64_t high) {  // both included
-    seed_ = hash_mix(seed_ + hash_seed);
-    return low + static_cast<std::int64_t>(seed_ % static_cast<std::uint64_t>(high - low + 1));
-  }
-  bool chance(int percent) { return draw(0, 99) < percent; }
-  template <class T>
-  T choose(std::initializer_list<T> all) {
-    return all.begin()[draw(0, static_cast<std::int64_t>(all.size()) - 1)];
-  }
-
-  // ---- arguments
-
-  void make_arguments() {
-    if (options_.extents == extent_kind::constant) g_.symbol_values = {0};  // bound, without symbols
-    for (std::int64_t& extent : palette_) extent = chance(2) ? 0 : chance(15) ? 1 : choose<std::int64_t>({2, 3, 5, 7, 8, 16, 17, 33});
-    const int count = static_cast<int>(draw(1, 3));
-    for (int number = 0; number < count; ++number) make_argument(number);
-  }
-
-  void make_argument(int number) {
-    const dtype type = number == 0 || chance(70) ? dtype::f32 : choose({dtype::f64, dtype::i32, dtype::i32, dtype::boolean, dtype::i64, dtype::u8});
-    shape_vector extents;
-    ir::symbolic_shape shape;
-    const std::int64_t rank = choose<std::int64_t>({0, 1, 1, 2, 2, 2, 2, 3, 3, 4});
-    for (std::int64_t axis = 0; axis < rank; ++axis) {
-      const auto which = static_cast<std::size_t>(chance(10) ? draw(0, 3) : draw(0, 2));
-      extents.push_back(chance(8) ? 1 : palette_[which]);
-      if (element_count(extents) > element_limit) extents.back() = 1;
-      shape.push_back(make_extent(extents.back()));
-    }
-    arguments_.push_back(ir::filled(type, extents, 0));
-    for (double& x : arguments_.back().data) x = make_element(type);
-    ir::argument(g_, type, number, shape);
-  }
-
-  dim make_extent(std::int64_t extent) {
-    if (options_.extents == extent_kind::constant) return dim(extent);
-    if (options_.extents == extent_kind::traced_symbols) return chance(25) ? dim(extent) : g_.dims.symbol(symbols_++);
-    if (extent == 1) return dim(1);
-    for (std::size_t i = 0; i < g_.symbol_values.size(); ++i)
-      if (g_.symbol_values[i] == extent) return g_.dims.symbol(static_cast<std::int64_t>(i));
-    g_.symbol_values.push_back(extent);
-    return g_.dims.symbol(static_cast<std::int64_t>(g_.symbol_values.size()) - 1);
-  }
-
-  double make_element(dtype type) {
-    if (type == dtype::boolean) return static_cast<double>(draw(0, 1));
-    if (is_integral(type)) return static_cast<double>(draw(type == dtype::u8 ? 0 : -6, 9));
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    if (options_.special_values && chance(10))
-      return choose({0.0, -0.0, 1.0, -1.0, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()});
-    return static_cast<double>(draw(-(1 << 20), 1 << 20)) * 0x1p-19;  // in [-2, 2], exact in f32
-  }
-
-  void accept_arguments() {
-    values_->update();
-    for (int id = 0; id < g_.size(); ++id) pool_.push_back({&g_, id});
-  }
-
-  // ---- the pool of values that may be operands
-
-  const shape_vector& shape(value v) const { return values_->shape(v.id); }
-
-  template <class Predicate>
-  std::optional<value> find(Predicate&& fits) {
-    // Recent values first, so that chains get long; a random start among all of them now and then.
-    const std::size_t n = pool_.size();
-    const auto start = static_cast<std::size_t>(chance(50) ? draw(0, std::min<std::int64_t>(3, static_cast<std::int64_t>(n) - 1))
-                                                           : draw(0, static_cast<std::int64_t>(n) - 1));
-    for (std::size_t i = 0; i < n; ++i)
-      if (const value v = pool_[n - 1 - (start + i) % n]; fits(v)) return v;
-    return std::nullopt;
-  }
-  std::optional<value> find_float() {
-    return find([](value v) { return is_floating(v.type()); });
-  }
-  std::optional<value> find_number(int least_rank = 0) {
-    return find([&](value v) { return v.type() != dtype::boolean && v.rank() >= least_rank; });
-  }
-  std::optional<value> find_any(int least_rank = 0) {
-    return find([&](value v) { return v.rank() >= least_rank; });
-  }
-
-  // Can two shapes be broadcast together, within the size limit?
-  static bool broadcasts(const shape_vector& a, const shape_vector& b, bool one_way = false) {
-    if (one_way && a.size() > b.size()) return false;
-    std::int64_t count = 1;
-    for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-      const std::int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1, y = i < b.size() ? b[b.size() - 1 - i] : 1;
-      if (x != y && x != 1 && (y != 1 || one_way)) return false;
-      count *= x == 1 ? y : x;
-    }
-    return count <= element_limit;
-  }
-
-  // Something to combine x with: another value of its dtype, or a number.
-  value partner(value x) {
-    if (chance(20)) return ir::constant_like(x, constant_for(x.type()));
-    const auto other = find([&](value v) { return v.id != x.id && v.type() == x.type() && broadcasts(shape(v), shape(x)); });
-    return other ? *other : chance(50) ? x : ir::constant_like(x, constant_for(x.type()));
-  }
-  double constant_for(dtype type) {
-    if (type == dtype::boolean) return static_cast<double>(draw(0, 1));
-    if (!is_floating(type)) return static_cast<double>(draw(type == dtype::u8 ? 0 : -2, 5));
-    return choose({0.0, 1.0, -1.0, 0.5, 2.0, 0.1, -0.3, 3.0});
-  }
-
-  // Takes a value into the pool if it is worth it. Large ones are squashed first, so that chains stay in a range
-  // where f32 has something to say.
-  void offer(value v) {
-    values_->update();
-    if (!acceptable(v)) return;
-    const double largest = magnitude(v);
-    if (is_floating(v.type()) && largest > value_limit && largest < std::numeric_limits<double>::infinity()) {
-      v = chance(50) ? ir::unary(op::tanh, v * 0.01) : v * (1 / std::exp2(std::ceil(std::log2(largest))));
-      values_->update();
-      if (!acceptable(v)) return;
-    }
-    if (std::find_if(pool_.begin(), pool_.end(), [&](value p) { return p.id == v.id; }) == pool_.end()) pool_.push_back(v);
-  }
-  bool acceptable(value v) const {
-    if (!values_->stable(v.id) || (*values_)[v.id].data.size() > element_limit) return false;
-    // Integers of the interpreter are exact up to 2^53 only.
-    if (v.type() == dtype::i64 && magnitude(v) > 0x1p40) return false;
-    return options_.special_values || magnitude(v) < 1e30;
-  }
-  double magnitude(value v) const {
-    double out = 0;
-    for (double x : (*values_)[v.id].data) out = std::isfinite(x) ? std::max(out, std::fabs(x)) : options_.special_values ? out : 1e300;
-    return out;
-  }
-
   // ---- steps
 
   void step() {
     switch (draw(0, 32)) {
-      case 0: case 1: case 2: case 3: return unary_step();
-      case 4: case 5: case 6: case 7: case 8: return binary_step();
+      case 0:
+      case 1:
+      case 2:
+      case 3: return unary_step();
+      case 4:
+      case 5:
+      case 6:
+      case 7:
+      case 8: return binary_step();
       case 9: return comparison_step();
       case 10: return select_step();
       case 11: return multiply_add_step();
-      case 12: case 13: case 14: return reduction_step();
+      case 12:
+      case 13:
+      case 14: return reduction_step();
       case 15: return reshape_step();
       case 16: return permute_step();
       case 17: return broadcast_step();
-      case 18: case 31: return sum_to_step();
+      case 18:
+      case 31: return sum_to_step();
       case 19: return pad_step();
       case 20: return slice_step();
       case 21: return chance(50) ? flip_step() : concat_step();
-      case 22: case 23: case 24: return matmul_step();
+      case 22:
+      case 23:
+      case 24: return matmul_step();
       case 25: return gather_step();
       case 26: return scatter_step();
-      case 27: case 28: return normalisation_step();
+      case 27:
+      case 28: return normalisation_step();
       case 29: return chance(50) ? cross_entropy_step() : leaf_step();
       case 30: return cast_step();
       default: return integer_step();
     }
   }
 
-  // x where it is in the domain of log, sqrt and the like; |x| + 1/2 otherwise (special values go in as they are).
+  // x where it is in the domain of log, sqrt and the like; |x| + 1/2 otherwise (special values go
+  // in as they are).
   value positive(value x) {
     if (options_.special_values && chance(50)) return x;
     for (double each : (*values_)[x.id].data)
@@ -228,15 +84,20 @@ class random_graph_generator {
 
   void unary_step() {
     if (chance(15)) {
-      if (const auto x = find_number()) offer(ir::unary(choose({op::neg, op::abs, op::sign, op::floor, op::ceil, op::round, op::relu}), *x));
+      if (const auto x = find_number())
+        offer(ir::unary(
+            choose({op::neg, op::abs, op::sign, op::floor, op::ceil, op::round, op::relu}), *x));
       return;
     }
-    const op code = choose({op::sqrt, op::rsqrt, op::recip, op::exp, op::exp2, op::log, op::log2, op::sin, op::cos, op::tanh,
-                            op::tanh, op::erf, op::sigmoid, op::relu, op::gelu, op::gelu_tanh, op::silu, op::softplus,
-                            op::neg, op::stop_gradient, op::floor, op::round});
+    const op code =
+        choose({op::sqrt,    op::rsqrt,         op::recip, op::exp,       op::exp2, op::log,
+                op::log2,    op::sin,           op::cos,   op::tanh,      op::tanh, op::erf,
+                op::sigmoid, op::relu,          op::gelu,  op::gelu_tanh, op::silu, op::softplus,
+                op::neg,     op::stop_gradient, op::floor, op::round});
     const auto x = find_float();
     if (!x) return;
-    const bool needs_positive = code == op::sqrt || code == op::rsqrt || code == op::recip || code == op::log || code == op::log2;
+    const bool needs_positive = code == op::sqrt || code == op::rsqrt || code == op::recip ||
+                                code == op::log || code == op::log2;
     offer(ir::unary(code, needs_positive ? positive(*x) : *x));
   }
 
@@ -245,25 +106,30 @@ class random_graph_generator {
     if (!x) return;
     const value y = partner(*x);
     values_->update();  // y may be a new constant
-    if (is_floating(x->type()) && chance(5)) return offer(ir::elementwise(op::pow, {positive(*x), y}));
-    const op code = choose({op::add, op::add, op::add, op::sub, op::sub, op::mul, op::mul, op::mul, op::div, op::maximum,
-                            op::minimum, op::floor_divide, op::mod});
+    if (is_floating(x->type()) && chance(5))
+      return offer(ir::elementwise(op::pow, {positive(*x), y}));
+    const op code = choose({op::add, op::add, op::add, op::sub, op::sub, op::mul, op::mul, op::mul,
+                            op::div, op::maximum, op::minimum, op::floor_divide, op::mod});
     offer(chance(50) ? ir::elementwise(code, {*x, y}) : ir::elementwise(code, {y, *x}));
   }
 
   void comparison_step() {
     const auto x = find_any();
-    offer(ir::elementwise(choose({op::less, op::less_equal, op::equal, op::not_equal}), {*x, partner(*x)}));
+    offer(ir::elementwise(choose({op::less, op::less_equal, op::equal, op::not_equal}),
+                          {*x, partner(*x)}));
   }
 
   void select_step() {
     const auto x = find_number();
     if (!x) return;
     const value y = partner(*x);
-    const auto condition = find([&](value v) { return v.type() == dtype::boolean && broadcasts(shape(v), shape(*x)); });
-    const value c = condition ? *condition : ir::elementwise(op::less, {*x, ir::constant_like(*x, 0.5)});
+    const auto condition = find(
+        [&](value v) { return v.type() == dtype::boolean && broadcasts(shape(v), shape(*x)); });
+    const value c =
+        condition ? *condition : ir::elementwise(op::less, {*x, ir::constant_like(*x, 0.5)});
     values_->update();
-    if (broadcasts(shape(c), shape(y)) && broadcasts(shape(*x), shape(y))) offer(ir::where(c, *x, y));
+    if (broadcasts(shape(c), shape(y)) && broadcasts(shape(*x), shape(y)))
+      offer(ir::where(c, *x, y));
   }
 
   void multiply_add_step() {
@@ -282,7 +148,8 @@ class random_graph_generator {
   void reduction_step() {
     const auto x = find_number(1);
     if (!x) return;
-    const op code = choose({op::reduce_sum, op::reduce_sum, op::reduce_sum, op::reduce_max, op::reduce_min, op::reduce_prod, op::argmax});
+    const op code = choose({op::reduce_sum, op::reduce_sum, op::reduce_sum, op::reduce_max,
+                            op::reduce_min, op::reduce_prod, op::argmax});
     offer(ir::reduce(code, *x, some_axes(*x), chance(60)));
   }
 
@@ -291,11 +158,13 @@ class random_graph_generator {
     const auto x = find_any();
     ir::symbolic_shape to = x->shape();
     const bool merge = x->rank() >= 2 && chance(50);
-    const auto axis = static_cast<std::size_t>(x->rank() == 0 ? 0 : draw(0, x->rank() - (merge ? 2 : 1)));
+    const auto axis =
+        static_cast<std::size_t>(x->rank() == 0 ? 0 : draw(0, x->rank() - (merge ? 2 : 1)));
     if (merge) {
       to[axis] = g_.dims.mul(to[axis], to[axis + 1]);
       to.erase(to.begin() + axis + 1);
-    } else if (x->rank() >= 1 && to[axis].is_constant() && to[axis].constant() > 2 && to[axis].constant() % 2 == 0) {
+    } else if (x->rank() >= 1 && to[axis].is_constant() && to[axis].constant() > 2 &&
+               to[axis].constant() % 2 == 0) {
       to[axis] = dim(to[axis].constant() / 2);
       to.insert(to.begin() + axis, dim(2));
     } else {
@@ -315,7 +184,9 @@ class random_graph_generator {
 
   void broadcast_step() {
     const auto x = find_any();
-    if (const auto y = find([&](value v) { return v.id != x->id && broadcasts(shape(*x), shape(v), true) && shape(v) != shape(*x); }))
+    if (const auto y = find([&](value v) {
+          return v.id != x->id && broadcasts(shape(*x), shape(v), true) && shape(v) != shape(*x);
+        }))
       return offer(ir::broadcast_to(*x, y->shape()));
     ir::symbolic_shape to = x->shape();
     if (to.size() < 4 && (*values_)[x->id].data.size() * 3 < element_limit) {
@@ -327,7 +198,8 @@ class random_graph_generator {
   void sum_to_step() {
     const auto x = find_number(1);
     if (!x) return;
-    const auto y = find([&](value v) { return broadcasts(shape(v), shape(*x), true) && shape(v) != shape(*x); });
+    const auto y = find(
+        [&](value v) { return broadcasts(shape(v), shape(*x), true) && shape(v) != shape(*x); });
     if (y) offer(ir::sum_to(*x, y->shape()));
   }
 
@@ -339,7 +211,8 @@ class random_graph_generator {
       before.push_back(dim(draw(0, 2)));
       after.push_back(dim(draw(0, 1)));
     }
-    offer(ir::pad(*x, before, after, x->type() == dtype::boolean || chance(60) ? 0 : static_cast<double>(draw(0, 2))));
+    offer(ir::pad(*x, before, after,
+                  x->type() == dtype::boolean || chance(60) ? 0 : static_cast<double>(draw(0, 2))));
   }
 
   void slice_step() {
@@ -387,10 +260,13 @@ class random_graph_generator {
       if (sb[sb.size() - (transposed ? 1 : 2)] != inner) return false;
       const shape_vector batch_a(sa.begin(), sa.end() - 2), batch_b(sb.begin(), sb.end() - 2);
       // The product and the broadcast operands all stay below the limit.
-      return broadcasts(batch_a, batch_b) && element_count(batch_a) * element_count(batch_b) * std::max(rows, inner) *
-                                                     std::max(sb[sb.size() - (transposed ? 2 : 1)], inner) <= element_limit;
+      return broadcasts(batch_a, batch_b) &&
+             element_count(batch_a) * element_count(batch_b) * std::max(rows, inner) *
+                     std::max(sb[sb.size() - (transposed ? 2 : 1)], inner) <=
+                 element_limit;
     };
-    if (const auto b = find([&](value v) { return fits(v, tb); })) return offer(ir::matmul(*a, *b, ta, tb));
+    if (const auto b = find([&](value v) { return fits(v, tb); }))
+      return offer(ir::matmul(*a, *b, ta, tb));
     if (fits(*a, !ta)) offer(ir::matmul(*a, *a, ta, !ta));
   }
 
@@ -399,8 +275,9 @@ class random_graph_generator {
     const auto found = find([&](value v) { return is_integral(v.type()) && v.rank() <= 2; });
     const dtype type = choose({dtype::i32, dtype::i64});
     const value numbers = found && shape_of_counter.empty() ? *found
-                          : shape_of_counter.empty()        ? ir::iota(g_, type, {dim(draw(1, 5))}, 0)
-                                                            : ir::iota(g_, type, shape_of_counter, 0) * 3.0;
+                          : shape_of_counter.empty()
+                              ? ir::iota(g_, type, {dim(draw(1, 5))}, 0)
+                              : ir::iota(g_, type, shape_of_counter, 0) * 3.0;
     return ir::elementwise(op::mod, {numbers, ir::extent_scalar(g_, numbers.type(), extent)});
   }
 
@@ -435,13 +312,15 @@ class random_graph_generator {
     const auto x = find([](value v) { return is_floating(v.type()) && v.rank() >= 1; });
     if (!x) return;
     const std::int64_t axes = some_axes(*x);
-    if (chance(50)) return offer({&g_, ir::append(g_, choose({op::softmax, op::log_softmax}), {x->id}, {axes})});
+    if (chance(50))
+      return offer({&g_, ir::append(g_, choose({op::softmax, op::log_softmax}), {x->id}, {axes})});
     const op code = choose({op::layer_norm, op::rms_norm});
     if (code == op::layer_norm && !varied(*x, axes)) return;
     offer({&g_, ir::append(g_, code, {x->id}, {axes, ir::bits_of(choose({1e-5, 1e-3, 0.1}))})});
   }
 
-  // Rows of (nearly) equal numbers are no test of layer_norm: it divides their rounding errors by sqrt(eps).
+  // Rows of (nearly) equal numbers are no test of layer_norm: it divides their rounding errors by
+  // sqrt(eps).
   bool varied(value x, std::int64_t axes) const {
     const ir::reference_tensor& data = (*values_)[x.id];
     for (const ir::detail::group& row : ir::detail::group_by_axes(data.shape, axes).groups) {
@@ -456,7 +335,9 @@ class random_graph_generator {
   }
 
   void cross_entropy_step() {
-    const auto x = find([&](value v) { return is_floating(v.type()) && v.rank() >= 2 && shape(v)[v.rank() - 1] > 0; });
+    const auto x = find([&](value v) {
+      return is_floating(v.type()) && v.rank() >= 2 && shape(v)[v.rank() - 1] > 0;
+    });
     if (!x) return;
     ir::symbolic_shape rows = x->shape();
     const dim classes = rows.back();
@@ -475,7 +356,8 @@ class random_graph_generator {
 
   void cast_step() {
     const auto x = find_any();
-    offer(ir::cast(*x, choose({dtype::f32, dtype::f32, dtype::f64, dtype::i32, dtype::i64, dtype::u8, dtype::boolean})));
+    offer(ir::cast(*x, choose({dtype::f32, dtype::f32, dtype::f64, dtype::i32, dtype::i64,
+                               dtype::u8, dtype::boolean})));
   }
 
   void integer_step() {
@@ -483,11 +365,13 @@ class random_graph_generator {
       const auto x = find([](value v) { return v.type() == dtype::boolean; });
       if (!x) return comparison_step();
       if (chance(25)) return offer(ir::unary(op::logical_not, *x));
-      return offer(ir::elementwise(choose({op::bit_and, op::bit_or, op::bit_xor}), {*x, partner(*x)}));
+      return offer(
+          ir::elementwise(choose({op::bit_and, op::bit_or, op::bit_xor}), {*x, partner(*x)}));
     }
     const auto x = find([](value v) { return is_integral(v.type()); });
     if (!x) return cast_step();
-    const op code = choose({op::bit_and, op::bit_or, op::bit_xor, op::shift_left, op::shift_right, op::floor_divide, op::mod, op::div});
+    const op code = choose({op::bit_and, op::bit_or, op::bit_xor, op::shift_left, op::shift_right,
+                            op::floor_divide, op::mod, op::div});
     offer(ir::elementwise(code, {*x, partner(*x)}));
   }
 
@@ -501,7 +385,8 @@ class random_graph_generator {
     std::vector<int> sinks;
     for (value v : pool_)
       if (!used[static_cast<std::size_t>(v.id)]) sinks.push_back(v.id);
-    std::stable_sort(sinks.begin(), sinks.end(), [&](int a, int b) { return ancestors(a) > ancestors(b); });
+    std::stable_sort(sinks.begin(), sinks.end(),
+                     [&](int a, int b) { return ancestors(a) > ancestors(b); });
     sinks.resize(std::min(sinks.size(), static_cast<std::size_t>(draw(1, 3))));
     return sinks;
   }
@@ -530,27 +415,17 @@ class random_graph_generator {
       if (!live[static_cast<std::size_t>(id)] && g_[id].code != op::argument) continue;
       std::vector<int> in;
       for (int i : g_.inputs(id)) in.push_back(moved[static_cast<std::size_t>(i)]);
-      moved[static_cast<std::size_t>(id)] = ir::append(out, g_[id].code, in, g_.attributes(id), g_.node_dims(id));
+      moved[static_cast<std::size_t>(id)] =
+          ir::append(out, g_[id].code, in, g_.attributes(id), g_.node_dims(id));
     }
     out.guards = g_.guards;  // also those that dropped candidates asked for: they hold all the same
     for (int id : outputs) out.outputs.push_back({moved[static_cast<std::size_t>(id)], -1});
     return out;
   }
-
-  static constexpr std::int64_t element_limit = 2048;  // keeps 500 graphs within a second or two
-  static constexpr double value_limit = 64;
-
-  random_graph_options options_;
-  std::uint64_t seed_;
-  ir::graph g_;
-  std::vector<ir::reference_tensor> arguments_;
-  std::optional<noisy_values> values_;
-  std::vector<value> pool_;
-  std::array<std::int64_t, 4> palette_{};
-  std::int64_t symbols_ = 0;
 };
 
-inline random_graph make_random_graph(std::uint64_t seed, const random_graph_options& options = {}) {
+inline random_graph make_random_graph(std::uint64_t seed,
+                                      const random_graph_options& options = {}) {
   return random_graph_generator(seed, options).run();
 }
 

@@ -51,6 +51,10 @@ inline std::vector<rule_case> movement_cases() {
       {"identity-permute", [](g&, value x, value) { return sides{raw(op::permute, {x}, {0, 1}), x}; }},
       {"identity-reshape", [](g&, value x, value) { return sides{raw(op::reshape, {x}, {}, x.shape()), x}; }},
       {"identity-broadcast", [](g&, value x, value) { return sides{raw(op::broadcast_to, {x}, {}, x.shape()), x}; }},
+      {"identity-slice", [](g& c, value, value) {
+         const value x = c.arg({c.a, 1});
+         return sides{ir::slice(x, {0, 0}, {c.a, 1}, axis_steps{1, 3}), x};
+       }},
       {"permute-units", [](g& c, value, value) {
          const value x = c.arg({c.a, 1, c.n});
          return sides{permuted(x, {1, 0, 2}), reshape(x, {1, c.a, c.n})};

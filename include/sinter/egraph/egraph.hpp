@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The e-graph: union-find over classes, a hash-cons over canonical nodes and congruence closure by
-// deferred, incremental rebuild (Willsey et al. 2021, "egg: Fast and extensible equality
+// deferred, incremental rebuild ("egg: Fast and extensible equality
 // saturation"). Nodes, child links and the lists of a class's nodes and parents are flat arrays
 // with intrusive links: a union splices lists and visits what the smaller class owns, and rebuild
 // visits those nodes only, never the whole graph.
@@ -48,8 +48,7 @@ class egraph {
   const Language& language() const { return language_; }
   Language& language() { return language_; }
 
-  // ---- Reading
-  // -----------------------------------------------------------------------------------------------------
+  // Reading.
 
   /// The representative of the class of `id`.
   class_id find(class_id id) const { return classes_.find(id); }
@@ -107,8 +106,7 @@ class egraph {
     return lookup(op, payload, std::span(children.begin(), children.size()));
   }
 
-  // ---- Writing
-  // -----------------------------------------------------------------------------------------------------
+  // Writing.
 
   /// The class of the node, which is added if it is not there. The language's `modify` runs for it
   /// in `rebuild()`. Throws `sinter::error` for an unknown operator or a wrong number of children,
@@ -141,8 +139,7 @@ class egraph {
   }
   bool node_limit_reached() const { return node_limit_reached_; }
 
-  // ---- For the matcher and the runner
-  // ------------------------------------------------------------------------------
+  // For the matcher and the runner.
 
   const node_record& record(node_id id) const { return nodes_[id]; }
   std::span<const class_id> children(const node_record& record) const {

@@ -108,9 +108,9 @@ extraction_problem flatten(const egraph<Language>& graph, std::span<const class_
   return out;
 }
 
-/// The cheapest derivation of every class by Knuth's generalisation of Dijkstra's algorithm (Knuth
-/// 1977, "A generalization of Dijkstra's algorithm"): optimal and free of cycles, in O(n log n),
-/// for a combination of costs that never falls below its parts.
+/// The cheapest derivation of every class by Knuth's generalisation of Dijkstra's algorithm ("A
+/// generalization of Dijkstra's algorithm"): optimal and free of cycles, in O(n log n), for a
+/// combination of costs that never falls below its parts.
 struct derivations {
   std::vector<double> cost;           ///< by class; infinity: the class has no finite term
   std::vector<std::uint32_t> choice;  ///< by class: option, or no_id

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A match program: what the left side of a rule is compiled to, in constant evaluation or at run
-// time. As in egg's and Z3's matching machines (de Moura & Bjørner 2007, "Efficient E-Matching for
+// time. As in egg's and Z3's matching machines ("Efficient E-Matching for
 // SMT Solvers"), an instruction enumerates the nodes of a class, compares two registers, tests a
 // literal, or looks a ground sub-term up in the hash-cons. Registers hold classes; one interpreter
 // (machine.hpp) runs all programs.

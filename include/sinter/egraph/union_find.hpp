@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Union-find over dense ids (Tarjan 1975) with path halving. The e-graph chooses which root wins,
+// Union-find over dense ids with path halving. The e-graph chooses which root wins,
 // because it knows what the loser costs to repair.
 #pragma once
 

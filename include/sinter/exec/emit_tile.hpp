@@ -15,9 +15,6 @@
 
 namespace sinter::exec {
 
-// Less than this stays in L2, where prefetching only costs instructions.
-inline constexpr std::int64_t prefetch_threshold_bytes = 1 << 20;
-
 class tile_emitter {
  public:
   tile_emitter(tile_schedule& schedule, const kernel_table& kernels) : s_(schedule), p_(schedule.program), kernels_(kernels) {}
@@ -453,17 +450,18 @@ class tile_emitter {
     p_.scratch_bytes = end;
   }
 
+  // Streams whose next tile is fetched while this one is computed: only where it comes from memory, since in L2
+  // prefetching just costs instructions.
   void choose_prefetched() {
     p_.prefetched.clear();
-    std::int64_t bytes = 0;
-    for (int i = 0; i < static_cast<int>(p_.streams.size()); ++i) {
-      const stream& s = p_.streams[index(i)];
-      if (s.buffer < 0 || s.extent() != value_class::full || s.invariant) continue;
-      bytes += p_.axes.rows * p_.axes.columns * static_cast<std::int64_t>(s.element_size);
-      if (s.linear && s.step == 1 && (p_.tile_rows == 1 || (s.dense && s_.whole_rows()))) p_.prefetched.push_back(i);
-    }
     const bool streams_by = s_.facts().kind == geometry::free || s_.facts().kind == geometry::rows;
-    p_.prefetch = streams_by && bytes > prefetch_threshold_bytes && !p_.prefetched.empty();
+    if (streams_by && streamed_bytes(p_) > cache_resident_bytes)
+      for (int i = 0; i < static_cast<int>(p_.streams.size()); ++i) {
+        const stream& s = p_.streams[index(i)];
+        if (s.buffer < 0 || s.extent() != value_class::full || s.invariant) continue;
+        if (s.linear && s.step == 1 && (p_.tile_rows == 1 || (s.dense && s_.whole_rows()))) p_.prefetched.push_back(i);
+      }
+    p_.prefetch = !p_.prefetched.empty();
   }
 
   tile_schedule& s_;

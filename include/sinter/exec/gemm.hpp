@@ -25,6 +25,11 @@
 #include <sinter/exec/simd.hpp>
 #include <sinter/tensor/dtype.hpp>
 
+// The names used of Eigen::internal are those of 3.4; 5.0 still has them.
+#if !EIGEN_VERSION_AT_LEAST(3, 4, 0)
+#error "sinter needs Eigen 3.4 or newer"
+#endif
+
 namespace sinter::exec {
 
 /// One product C = op(A) op(B), or C += op(A) op(B) with `accumulate`: C is m x n, op(A) m x k,

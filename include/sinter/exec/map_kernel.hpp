@@ -96,9 +96,8 @@ template <std::size_t N, class F>
 }  // namespace detail
 
 /// Evaluates region R over n elements; see ir::map_function for the operands. R.type is f32 or f64;
-/// a region whose last node is a truth value writes bools. The bits of an element do not depend on
-/// its position or on n: the last, partial step runs the same code on padded copies. Allocates
-/// nothing.
+/// a region whose last node is a truth value writes bools. The bits of an element depend neither on
+/// its position nor on n, since all steps run the same code. Allocates nothing.
 template <ir::region R>
 void map_kernel(std::int64_t n, const void* const* operands, void* result) {
   using T = detail::region_type<R>;

@@ -100,14 +100,20 @@ class fused {
   /// Throws shape_error, dtype_error, index_error, alias_error before anything is written.
   template <detail::FusedArgument... A>
   auto operator()(A&&... arguments) {
-    return call<A...>(std::tuple<>{}, arguments...);
+    constexpr ir::fault fault = detail::traced<trace_of<A...>>::value.problem;
+    static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value, "sinter: the operands of an op do not fit together (fault, op, left, right)");
+    if constexpr (fault.kind == ir::fault_kind::none) return call<A...>(std::tuple<>{}, arguments...);
   }
 
   /// `f.into(y)(x, w)`: results go into existing tensors (resized if their shape differs, which allocates) or views
   /// (whose shape must be right). Without resizing, nothing is allocated after the first call.
   template <class... Out>
   auto into(Out&... outputs) {
-    return [this, &outputs...]<detail::FusedArgument... A>(A&&... arguments) { call<A...>(std::tie(outputs...), arguments...); };
+    return [this, &outputs...]<detail::FusedArgument... A>(A&&... arguments) {
+      constexpr ir::fault fault = detail::traced<trace_of<A...>>::value.problem;
+      static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value, "sinter: the operands of an op do not fit together (fault, op, left, right)");
+      if constexpr (fault.kind == ir::fault_kind::none) call<A...>(std::tie(outputs...), arguments...);
+    };
   }
 
   /// What the optimizer did for arguments of these shapes. Plans the function if need be, but does not run it.
@@ -169,16 +175,10 @@ class fused {
 
   template <class... A, class... Out>
   auto call(std::tuple<Out&...> given, std::remove_reference_t<A>&... arguments) {
-    using trace = trace_of<A...>;
-    constexpr auto& t = detail::traced<trace>::value;
-    if constexpr (t.problem.kind != ir::fault_kind::none) {
-      detail::report_fault<t.problem.kind, t.problem.code, t.problem.lhs, t.problem.rhs>();
-    } else {
-      return with_call<A...>([&](program& p, program::prepared_call& c, const auto& memory, const auto& symbols) {
-        const std::array<void*, sizeof...(A)> targets{detail::writable(arguments)...};
-        return run<trace>(p, c, memory, symbols, targets, given);
-      }, arguments...);
-    }
+    return with_call<A...>([&](program& p, program::prepared_call& c, const auto& memory, const auto& symbols) {
+      const std::array<void*, sizeof...(A)> targets{detail::writable(arguments)...};
+      return run<trace_of<A...>>(p, c, memory, symbols, targets, given);
+    }, arguments...);
   }
 
   // Numbers of the outputs that are results, not assignments.

@@ -163,8 +163,9 @@ inline graph bind(const graph& traced, std::span<const shape_vector> arguments) 
 // Do the guards of a bound graph hold for other values of its symbols?
 inline bool holds(const graph& bound, std::span<const std::int64_t> values) {
   for (const guard& g : bound.guards) {
-    const bool equal = bound.dims.evaluate(g.a, values) == bound.dims.evaluate(g.b, values);
-    if (equal != (g.holds == guard::fact::equal)) return false;
+    const std::int64_t a = bound.dims.evaluate(g.a, values), b = bound.dims.evaluate(g.b, values);
+    const bool fits = g.holds == guard::fact::equal ? a == b : g.holds == guard::fact::differ ? a != b : a <= b;
+    if (!fits) return false;
   }
   return true;
 }

@@ -76,7 +76,10 @@ constexpr value with_leading_ones(value x, int rank) {
   if (x.rank() >= rank) return x;
   symbolic_shape shape = symbolic_shape::filled(static_cast<std::size_t>(rank - x.rank()), dim(1));
   for (dim d : x.shape()) shape.push_back(d);
-  return reshape(x, shape);
+  graph& g = *x.owner;
+  if (g.failed()) return x;
+  const int in[] = {x.id};  // nothing to check: the number of elements is the same
+  return {&g, g.intern(op::reshape, x.type(), shape, in, {}, shape)};
 }
 
 constexpr value broadcast_to(value x, const symbolic_shape& shape) {
@@ -248,10 +251,12 @@ constexpr value elementwise(op code, std::initializer_list<value> operands) {
   for (std::size_t i = first; i < in.size(); ++i)
     if (in[i].get().weak && code != op::cast) in[i] = weak_cast(in[i], type);
 
-  symbolic_shape shape;
+  symbolic_shape shape = in[0].shape();
   bool fits = true;
-  for (const value& v : in) shape = broadcast_shape(g, shape, v.shape());
-  for (const value& v : in) fits = fits && can_broadcast(g, v.shape(), shape);
+  for (const value& v : in)
+    if (!(v.get().shape == shape)) shape = broadcast_shape(g, shape, v.shape());
+  for (const value& v : in)
+    if (!(v.get().shape == shape)) fits = fits && can_broadcast(g, v.shape(), shape);
   if (!fits) return fail_to_broadcast(g, code, {in.begin(), in.size()}, shape);
   inline_vector<int, 3> ids;
   for (value& v : in) {
@@ -269,6 +274,7 @@ constexpr value operator*(value a, value b) { return elementwise(op::mul, {a, b}
 constexpr value operator/(value a, value b) { return elementwise(op::div, {a, b}); }
 constexpr value operator-(value a) { return unary(op::neg, a); }
 constexpr value operator+(value a, double b) { return a + constant_like(a, b); }
+constexpr value operator+(double a, value b) { return constant_like(b, a) + b; }
 constexpr value operator-(value a, double b) { return a - constant_like(a, b); }
 constexpr value operator-(double a, value b) { return constant_like(b, a) - b; }
 constexpr value operator*(value a, double b) { return a * constant_like(a, b); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What composites mean: each one written out in primitives. The rules use these expansions to let a composite and the
-// same thing written by hand meet in one e-class, the executor falls back on them, and tests compare them with the
-// interpreter's direct formulas.
+// What composites mean: each one written out in primitives. The rules use these expansions to let a
+// composite and the same thing written by hand meet in one e-class, the executor falls back on
+// them, and tests compare them with the interpreter's direct formulas.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ constexpr value expand_rms_norm(value x, std::int64_t axes, double eps) {
   return x * unary(op::rsqrt, mean(x * x, axes) + eps);
 }
 
-// log-sum-exp of a row minus the label's logit. The logit is picked by comparing a counter with the label instead of a
-// gather, so that one pass over the row computes all of it. A label outside of the classes picks nothing: its loss is
-// the row's log-sum-exp.
+// log-sum-exp of a row minus the label's logit. The logit is picked by comparing a counter with the
+// label instead of a gather, so that one pass over the row computes all of it. A label outside of
+// the classes picks nothing: its loss is the row's log-sum-exp.
 constexpr value expand_cross_entropy(value x, value labels) {
   graph& g = *x.owner;
   const int last = x.rank() - 1;
@@ -44,7 +44,8 @@ constexpr value expand_cross_entropy(value x, value labels) {
   const value wide = labels.type() == dtype::u8 ? cast(labels, dtype::i32) : labels;
   symbolic_shape column = wide.shape();
   column.push_back(dim(1));
-  const value is_label = elementwise(op::equal, {iota(g, wide.type(), x.shape(), last), reshape(wide, column)});
+  const value is_label =
+      elementwise(op::equal, {iota(g, wide.type(), x.shape(), last), reshape(wide, column)});
   const value logit = sum(where(is_label, x, constant_like(x, 0)), axes);
 
   const value largest = reduce(op::reduce_max, x, axes);
@@ -56,10 +57,12 @@ constexpr value expand_cross_entropy(value x, value labels) {
 
 }  // namespace detail
 
-/// Writes the composite `code` in primitives behind the last node of `g` and returns the node with its value. `inputs`
-/// and `attributes` are those of the composite's node (graph.hpp) and may point into `g`. Throws what `append` throws;
-/// `code` must be a composite, otherwise the result has the id -1 and nothing is written.
-constexpr value expand(graph& g, op code, std::span<const int> inputs, std::span<const std::int64_t> attributes) {
+/// Writes the composite `code` in primitives behind the last node of `g` and returns the node with
+/// its value. `inputs` and `attributes` are those of the composite's node (graph.hpp) and may point
+/// into `g`. Throws what `append` throws; `code` must be a composite, otherwise the result has the
+/// id -1 and nothing is written.
+constexpr value expand(graph& g, op code, std::span<const int> inputs,
+                       std::span<const std::int64_t> attributes) {
   if (info(code).kind != kind::composite) return {&g, -1};
   // Copies: appending moves what the spans point to.
   const value x{&g, inputs[0]};
@@ -76,8 +79,9 @@ constexpr value expand(graph& g, op code, std::span<const int> inputs, std::span
   }
 }
 
-/// The same for the element-wise ops that are defined by simpler ones; the id is -1 for an op that is not. The
-/// expansions agree with the op to rounding, and where the op is defined by a limit (silu at -infinity) both give NaN.
+/// The same for the element-wise ops that are defined by simpler ones; the id is -1 for an op that
+/// is not. The expansions agree with the op to rounding, and where the op is defined by a limit
+/// (silu at -infinity) both give NaN.
 constexpr value expand_elementwise(graph& g, op code, std::span<const int> inputs) {
   if (inputs.size() != 1) return {&g, -1};
   const value x{&g, inputs[0]};

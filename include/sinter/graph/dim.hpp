@@ -36,6 +36,12 @@ class dim {
 
 using symbolic_shape = inline_vector<dim, max_rank>;
 
+// From a pointer and a count: iterators of a span cost constant evaluation 15 statements per extent.
+constexpr symbolic_shape to_shape(std::span<const dim> extents) {
+  const dim* const first = extents.data();
+  return symbolic_shape(first, first + extents.size());
+}
+
 enum class dim_kind : std::uint8_t {
   symbol,     // {number}
   sum,        // {coefficient, term, coefficient, term, ...}; the term 1 stands for the constant part

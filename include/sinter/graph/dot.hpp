@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Graphs as Graphviz text: `dot -Tsvg`. Constants stand inside the nodes that use them, which keeps pictures of real
-// graphs readable.
+// Graphs as Graphviz text: `dot -Tsvg`. Constants stand inside the nodes that use them, which keeps
+// pictures of real graphs readable.
 #pragma once
 
 #include <string>
@@ -18,19 +18,24 @@ inline std::string to_dot(const graph& g) {
     if (is_constant(id)) continue;
     std::string label = std::string(name(g[id].code));
     std::string constants;
-    for (int i : g.inputs(id)) constants += (constants.empty() ? "" : ", ") + (is_constant(i) ? detail::constant_text(g, i) : "_");
+    for (int i : g.inputs(id))
+      constants +=
+          (constants.empty() ? "" : ", ") + (is_constant(i) ? detail::constant_text(g, i) : "_");
     if (constants.find_first_not_of("_, ") != std::string::npos) label += "(" + constants + ")";
-    if (const std::string attributes = attribute_text(g, id); !attributes.empty()) label += "\\n" + attributes;
+    if (const std::string attributes = attribute_text(g, id); !attributes.empty())
+      label += "\\n" + attributes;
     label += "\\n" + type_text(g, id);
-    out += "  " + name_of(id) + " [label=\"" + label + "\"" + (g[id].code == op::argument ? ", shape=box" : "") + "];\n";
+    out += "  " + name_of(id) + " [label=\"" + label + "\"" +
+           (g[id].code == op::argument ? ", shape=box" : "") + "];\n";
     for (int i : g.inputs(id))
       if (!is_constant(i)) out += "  " + name_of(i) + " -> " + name_of(id) + ";\n";
   }
   for (std::size_t k = 0; k < g.outputs.size(); ++k) {
     const output& o = g.outputs[k];
-    const std::string label = is_constant(o.node)          ? "output " + detail::constant_text(g, o.node)
-                              : o.assigned_argument >= 0 ? "argument " + std::to_string(o.assigned_argument)
-                                                         : "output";
+    const std::string label = is_constant(o.node) ? "output " + detail::constant_text(g, o.node)
+                              : o.assigned_argument >= 0
+                                  ? "argument " + std::to_string(o.assigned_argument)
+                                  : "output";
     out += "  out" + std::to_string(k) + " [label=\"" + label + "\", shape=doublecircle];\n";
     if (!is_constant(o.node)) out += "  " + name_of(o.node) + " -> out" + std::to_string(k) + ";\n";
   }

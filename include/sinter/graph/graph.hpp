@@ -55,7 +55,7 @@ struct output {
 
 // A fact about extents that shape inference had to take for true; checked before a plan is used for other extents.
 struct guard {
-  enum class fact : std::uint8_t { equal, differ } holds{};
+  enum class fact : std::uint8_t { equal, differ, at_most } holds{};  // a == b, a != b, a <= b
   dim a, b;
 };
 
@@ -114,7 +114,7 @@ class graph {
     // Numbers and extents have no dtype of their own either: sum(x) / extent(x, 0) works for every dtype of x.
     n.weak = code == op::argument                         ? numbers[2] != 0
              : code == op::constant || code == op::extent ? true
-                                                          : in_count != 0 && all_weak(in, in_count) && is_elementwise(code);
+                                                          : in_count != 0 && is_elementwise(code) && all_weak(in, in_count);
     inputs_.append(in, in_count);
     attributes_.append(numbers, number_count);
     node_dims_.append(extents, extent_count);

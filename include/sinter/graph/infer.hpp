@@ -78,6 +78,12 @@ constexpr inferred infer_elementwise(graph& g, op code, std::span<const int> in,
   return out;
 }
 
+// Dims that do not decrease, which binding has checked, as guards where that is not decided for all extents.
+constexpr void require_order(graph& g, std::initializer_list<dim> ascending) {
+  for (const dim* d = ascending.begin(); d + 1 != ascending.end(); ++d)
+    if (!(d[0].is_constant() && d[1].is_constant()) && !(d[0] == d[1])) g.guards.push_back({guard::fact::at_most, d[0], d[1]});
+}
+
 constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes,
                                   std::span<const dim> dims) {
   const node& x = g[in[0]];
@@ -85,7 +91,7 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, st
   const int rank = static_cast<int>(x.shape.size());
   switch (code) {
     case op::reshape: {
-      out.shape = symbolic_shape(dims.begin(), dims.end());
+      out.shape = to_shape(dims);
       const dim before = product(g.dims, x.shape), after = product(g.dims, out.shape);
       if (!g.agree(before, after))
         out.problem = {fault_kind::size_changes, code, extent_for_message(g, before), extent_for_message(g, after)};
@@ -103,7 +109,7 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, st
       return out;
     }
     case op::broadcast_to:
-      out.shape = symbolic_shape(dims.begin(), dims.end());
+      out.shape = to_shape(dims);
       if (out.shape.size() != x.shape.size()) {
         out.problem = {fault_kind::wrong_rank, code, rank, static_cast<std::int64_t>(dims.size())};
         return out;
@@ -112,7 +118,7 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, st
         if (g.is_one(x.shape[i]) == truth::no && !g.agree(x.shape[i], dims[i])) out.problem = disagree(g, code, x.shape[i], dims[i]);
       return out;
     case op::sum_to:
-      out.shape = symbolic_shape(dims.begin(), dims.end());
+      out.shape = to_shape(dims);
       if (dims.size() > x.shape.size()) out.problem = {fault_kind::wrong_rank, code, rank, static_cast<std::int64_t>(dims.size())};
       return out;
     case op::pad:
@@ -130,6 +136,7 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, st
         if ((bound || (extent >= 0 && stop.is_constant())) && end > extent) out.problem = {fault_kind::bad_slice, code, extent, end};
         if ((bound || (start.is_constant() && stop.is_constant())) && first > end) out.problem = {fault_kind::bad_slice, code, extent, first};
         if (bound && first < 0) out.problem = {fault_kind::bad_slice, code, extent, first};
+        if (bound) require_order(g, {dim(0), start, stop, x.shape[i]});
         const dim length = g.dims.sub(stop, start);
         out.shape[i] = step == 1 ? length : g.dims.floor_div(g.dims.add(length, dim(step - 1)), dim(step));
       }
@@ -184,7 +191,7 @@ constexpr inferred infer_indexing(graph& g, op code, std::span<const int> in, st
   inferred out{x.type, {}, {}};
   if (!is_integral(indices.type)) out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(indices.type), 0};
   if (code == op::scatter_add) {
-    out.shape = symbolic_shape(dims.begin(), dims.end());
+    out.shape = to_shape(dims);
     return out;
   }
   const std::size_t axis = static_cast<std::size_t>(attributes[0]);
@@ -228,7 +235,7 @@ constexpr inferred infer(graph& g, op code, std::span<const int> in, std::span<c
   switch (info(code).kind) {
     case kind::leaf:
       if (code == op::constant || code == op::extent) return {static_cast<dtype>(attributes[0]), {}, {}};
-      return {static_cast<dtype>(attributes[0]), symbolic_shape(dims.begin(), dims.end()), {}};
+      return {static_cast<dtype>(attributes[0]), to_shape(dims), {}};
     case kind::elementwise: return detail::infer_elementwise(g, code, in, attributes);
     case kind::reduction: {
       const node& x = g[in[0]];

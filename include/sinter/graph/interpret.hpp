@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The reference interpreter: evaluates any graph op by op in double, in the plainest way. It is the oracle of the
-// tests, so it shares nothing with rules, plans and kernels but the meaning of the scalar ops.
+// The reference interpreter: evaluates any graph op by op in double, in the plainest way. It is the
+// oracle of the tests, so it shares nothing with rules, plans and kernels but the meaning of the
+// scalar ops.
 //
-// Precision: f32 is computed in double and not rounded (constants are, because a graph stores them as f32), so results
-// are compared with a tolerance. Integers wrap as their dtype does, but are held in doubles: an i64 beyond 2^53 loses
-// its low bits.
+// Precision: f32 is computed in double and not rounded (constants are, because a graph stores them
+// as f32), so results are compared with a tolerance. Integers wrap as their dtype does, but are
+// held in doubles: an i64 beyond 2^53 loses its low bits.
 #pragma once
 
 #include <algorithm>
@@ -35,41 +36,48 @@ inline std::size_t symbol_count(const graph& g) {
 
 inline std::int64_t evaluate_extent(const graph& g, dim d, std::span<const std::int64_t> symbols) {
   const std::int64_t extent = g.dims.evaluate(d, symbols);
-  if (extent < 0) throw shape_error("extent " + g.dims.to_string(d) + " is negative, or no argument determines it");
+  if (extent < 0)
+    throw shape_error("extent " + g.dims.to_string(d) +
+                      " is negative, or no argument determines it");
   return extent;
 }
 
-inline shape_vector evaluate_shape(const graph& g, std::span<const dim> shape, std::span<const std::int64_t> symbols) {
+inline shape_vector evaluate_shape(const graph& g, std::span<const dim> shape,
+                                   std::span<const std::int64_t> symbols) {
   shape_vector out;
   for (dim d : shape) out.push_back(evaluate_extent(g, d, symbols));
   return out;
 }
 
 // Finds the argument behind node `id`; throws if there is none or it has another dtype or rank.
-inline const reference_tensor& find_argument(const graph& g, int id, std::span<const reference_tensor> arguments) {
+inline const reference_tensor& find_argument(const graph& g, int id,
+                                             std::span<const reference_tensor> arguments) {
   const std::int64_t number = g.attributes(id)[1];
   const std::string who = "argument " + std::to_string(number);
   if (number < 0 || static_cast<std::size_t>(number) >= arguments.size())
     throw graph_error(who + " is missing: " + std::to_string(arguments.size()) + " were given");
   const reference_tensor& given = arguments[static_cast<std::size_t>(number)];
   if (given.type != g[id].type)
-    throw dtype_error(who + " has dtype " + std::string(sinter::name(given.type)) + ", the graph expects " +
-                      std::string(sinter::name(g[id].type)));
+    throw dtype_error(who + " has dtype " + std::string(sinter::name(given.type)) +
+                      ", the graph expects " + std::string(sinter::name(g[id].type)));
   if (given.shape.size() != g[id].shape.size())
-    throw shape_error(who + " has shape " + to_string(given.shape) + ", the graph expects " + g.dims.to_string(g[id].shape));
+    throw shape_error(who + " has shape " + to_string(given.shape) + ", the graph expects " +
+                      g.dims.to_string(g[id].shape));
   if (given.data.size() != static_cast<std::size_t>(element_count(given.shape)))
-    throw shape_error(who + " holds " + std::to_string(given.data.size()) + " elements, its shape is " + to_string(given.shape));
+    throw shape_error(who + " holds " + std::to_string(given.data.size()) +
+                      " elements, its shape is " + to_string(given.shape));
   return given;
 }
 
 inline std::string text_of_argument(const graph& g, int id, const reference_tensor& given) {
-  return "argument " + std::to_string(g.attributes(id)[1]) + " has shape " + to_string(given.shape) +
-         ", the graph expects " + g.dims.to_string(g[id].shape);
+  return "argument " + std::to_string(g.attributes(id)[1]) + " has shape " +
+         to_string(given.shape) + ", the graph expects " + g.dims.to_string(g[id].shape);
 }
 
-// The extents of the symbols as the arguments' shapes give them. A symbol that is no argument's extent keeps the value
-// that the graph was bound with, or -1, which evaluate_extent refuses.
-inline std::vector<std::int64_t> bind_symbols(const graph& g, std::span<const reference_tensor> arguments) {
+// The extents of the symbols as the arguments' shapes give them. A symbol that is no argument's
+// extent keeps the value that the graph was bound with, or -1, which evaluate_extent refuses.
+inline std::vector<std::int64_t> bind_symbols(const graph& g,
+                                              std::span<const reference_tensor> arguments) {
   std::vector<std::int64_t> values(symbol_count(g), -1);
   for (int id = 0; id < g.size(); ++id) {
     if (g[id].code != op::argument) continue;
@@ -79,7 +87,8 @@ inline std::vector<std::int64_t> bind_symbols(const graph& g, std::span<const re
       if (expected.is_constant() || g.dims.kind(expected) != dim_kind::symbol) continue;
       std::int64_t& value = values[static_cast<std::size_t>(g.dims.operands(expected)[0])];
       if (value >= 0 && value != given.shape[axis])
-        throw shape_error(text_of_argument(g, id, given) + " with " + g.dims.to_string(expected) + " = " + std::to_string(value));
+        throw shape_error(text_of_argument(g, id, given) + " with " + g.dims.to_string(expected) +
+                          " = " + std::to_string(value));
       value = given.shape[axis];
     }
   }
@@ -90,7 +99,8 @@ inline std::vector<std::int64_t> bind_symbols(const graph& g, std::span<const re
 
 // What a constant of dtype `type` holds when it was written as x.
 inline double stored_constant(dtype type, double x) {
-  return type == dtype::f32 ? static_cast<double>(static_cast<float>(x)) : cast_scalar(dtype::f64, type, x);
+  return type == dtype::f32 ? static_cast<double>(static_cast<float>(x))
+                            : cast_scalar(dtype::f64, type, x);
 }
 
 }  // namespace detail
@@ -98,12 +108,13 @@ inline double stored_constant(dtype type, double x) {
 /// Evaluates one node after another; `interpret` below is what most callers want.
 class interpreter {
  public:
-  /// Finds the extents of the symbols. Throws graph_error (an argument is missing), dtype_error or shape_error (one
-  /// does not fit its node). The graph and the arguments are borrowed.
+  /// Finds the extents of the symbols. Throws graph_error (an argument is missing), dtype_error or
+  /// shape_error (one does not fit its node). The graph and the arguments are borrowed.
   interpreter(const graph& g, std::span<const reference_tensor> arguments)
       : graph_(g), arguments_(arguments), symbols_(detail::bind_symbols(g, arguments)) {}
 
-  /// The value of node `id`, given those of its inputs. Throws shape_error or index_error, naming the op.
+  /// The value of node `id`, given those of its inputs. Throws shape_error or index_error, naming
+  /// the op.
   reference_tensor evaluate(int id, std::span<const reference_tensor* const> in) const {
     const node& n = graph_[id];
     const std::span<const std::int64_t> attributes = graph_.attributes(id);
@@ -114,7 +125,8 @@ class interpreter {
       case kind::reduction: return detail::interpret_reduction(n.code, *in[0], attributes[0]);
       case kind::movement: return movement(id, shape, in);
       case kind::contraction:
-        return detail::interpret_matmul(*in[0], *in[1], shape, attributes[0] != 0, attributes[1] != 0);
+        return detail::interpret_matmul(*in[0], *in[1], shape, attributes[0] != 0,
+                                        attributes[1] != 0);
       case kind::indexing: {
         const auto axis = static_cast<std::size_t>(attributes[0]);
         return n.code == op::gather ? detail::interpret_gather(*in[0], *in[1], axis, shape)
@@ -122,16 +134,19 @@ class interpreter {
       }
       case kind::composite:
         if (n.code == op::cross_entropy) return detail::interpret_cross_entropy(*in[0], *in[1]);
-        return detail::interpret_normalisation(n.code, *in[0], attributes[0], attributes.size() > 1 ? double_of(attributes[1]) : 0);
+        return detail::interpret_normalisation(
+            n.code, *in[0], attributes[0], attributes.size() > 1 ? double_of(attributes[1]) : 0);
       case kind::control: break;
     }
-    throw graph_error("gradient: a gradient node has no value before automatic differentiation expanded it");
+    throw graph_error(
+        "gradient: a gradient node has no value before automatic differentiation expanded it");
   }
 
   std::span<const std::int64_t> symbols() const { return symbols_; }
 
  private:
-  reference_tensor leaf(int id, const shape_vector& shape, std::span<const reference_tensor* const> in) const {
+  reference_tensor leaf(int id, const shape_vector& shape,
+                        std::span<const reference_tensor* const> in) const {
     const node& n = graph_[id];
     const std::span<const std::int64_t> attributes = graph_.attributes(id);
     switch (n.code) {
@@ -140,15 +155,18 @@ class interpreter {
         if (given.shape != shape) throw shape_error(detail::text_of_argument(graph_, id, given));
         return given;
       }
-      case op::constant: return filled(n.type, shape, detail::stored_constant(n.type, constant_value(graph_, id)));
+      case op::constant:
+        return filled(n.type, shape, detail::stored_constant(n.type, constant_value(graph_, id)));
       case op::extent: {
-        const std::int64_t extent = detail::evaluate_extent(graph_, graph_.node_dims(id)[0], symbols_);
+        const std::int64_t extent =
+            detail::evaluate_extent(graph_, graph_.node_dims(id)[0], symbols_);
         return filled(n.type, shape, cast_scalar(dtype::i64, n.type, static_cast<double>(extent)));
       }
       case op::iota: {
         reference_tensor out{n.type, shape, {}};
         for_each_index(shape, [&](const shape_vector& index) {
-          out.data.push_back(cast_scalar(dtype::i64, n.type, static_cast<double>(index[attributes[1]])));
+          out.data.push_back(
+              cast_scalar(dtype::i64, n.type, static_cast<double>(index[attributes[1]])));
         });
         return out;
       }
@@ -161,7 +179,8 @@ class interpreter {
     return out;
   }
 
-  reference_tensor elementwise(const node& n, const shape_vector& shape, std::span<const reference_tensor* const> in) const {
+  reference_tensor elementwise(const node& n, const shape_vector& shape,
+                               std::span<const reference_tensor* const> in) const {
     for (const reference_tensor* operand : in)
       detail::require(operand->shape.empty() || operand->shape == shape, n.code, operand->shape,
                       "the operands' shapes disagree; the result's is " + to_string(shape));
@@ -172,12 +191,14 @@ class interpreter {
     };
     reference_tensor out = filled(n.type, shape, 0);
     for (std::size_t i = 0; i < out.data.size(); ++i)
-      out.data[i] = n.code == op::cast ? cast_scalar(type, n.type, at(0, i))
-                                       : evaluate_scalar(n.code, type, at(0, i), at(1, i), at(2, i));
+      out.data[i] = n.code == op::cast
+                        ? cast_scalar(type, n.type, at(0, i))
+                        : evaluate_scalar(n.code, type, at(0, i), at(1, i), at(2, i));
     return out;
   }
 
-  reference_tensor movement(int id, const shape_vector& shape, std::span<const reference_tensor* const> in) const {
+  reference_tensor movement(int id, const shape_vector& shape,
+                            std::span<const reference_tensor* const> in) const {
     const node& n = graph_[id];
     const std::span<const std::int64_t> attributes = graph_.attributes(id);
     std::vector<std::int64_t> dims;
@@ -201,7 +222,8 @@ class interpreter {
 
 namespace detail {
 
-inline std::vector<reference_tensor> evaluate_nodes(const graph& g, std::span<const reference_tensor> arguments,
+inline std::vector<reference_tensor> evaluate_nodes(const graph& g,
+                                                    std::span<const reference_tensor> arguments,
                                                     const std::vector<bool>& wanted) {
   const interpreter machine(g, arguments);
   std::vector<reference_tensor> values(static_cast<std::size_t>(g.size()));
@@ -216,11 +238,13 @@ inline std::vector<reference_tensor> evaluate_nodes(const graph& g, std::span<co
 
 }  // namespace detail
 
-/// The values of the graph's outputs, in their order (assigned ones included; arguments are not changed).
-/// `arguments[k]` belongs to argument number k. Nodes that no output needs are not evaluated.
-/// Throws graph_error (a missing argument, a gradient node), dtype_error, shape_error (arguments that do not fit, or
-/// extents that disagree in a graph traced without them), index_error (gather and scatter_add).
-inline std::vector<reference_tensor> interpret(const graph& g, std::span<const reference_tensor> arguments) {
+/// The values of the graph's outputs, in their order (assigned ones included; arguments are not
+/// changed). `arguments[k]` belongs to argument number k. Nodes that no output needs are not
+/// evaluated. Throws graph_error (a missing argument, a gradient node), dtype_error, shape_error
+/// (arguments that do not fit, or extents that disagree in a graph traced without them),
+/// index_error (gather and scatter_add).
+inline std::vector<reference_tensor> interpret(const graph& g,
+                                               std::span<const reference_tensor> arguments) {
   std::vector<bool> wanted(static_cast<std::size_t>(g.size()));
   for (const output& o : g.outputs) wanted[static_cast<std::size_t>(o.node)] = true;
   for (int id = g.size() - 1; id >= 0; --id)
@@ -233,7 +257,8 @@ inline std::vector<reference_tensor> interpret(const graph& g, std::span<const r
 }
 
 /// The value of every node, by id; gradient nodes and what depends on them stay empty.
-inline std::vector<reference_tensor> interpret_all(const graph& g, std::span<const reference_tensor> arguments) {
+inline std::vector<reference_tensor> interpret_all(const graph& g,
+                                                   std::span<const reference_tensor> arguments) {
   std::vector<bool> wanted(static_cast<std::size_t>(g.size()), true);
   for (int id = 0; id < g.size(); ++id) {
     bool has_value = g[id].code != op::gradient;

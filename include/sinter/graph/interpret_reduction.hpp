@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reference interpreter's reductions and composites, each by its direct formula: composites do not go through
-// their expansions, so that the two can be checked against each other.
+// The reference interpreter's reductions and composites, each by its direct formula: composites do
+// not go through their expansions, so that the two can be checked against each other.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,8 @@
 
 namespace sinter::ir::detail {
 
-// The elements that share one result of a reduction: their positions in the operand, in row-major order.
+// The elements that share one result of a reduction: their positions in the operand, in row-major
+// order.
 using group = std::vector<std::size_t>;
 
 struct grouping {
@@ -31,7 +32,9 @@ inline grouping group_by_axes(const shape_vector& shape, std::int64_t axes) {
   for (std::size_t axis = 0; axis < shape.size(); ++axis)
     if (has_axis(axes, static_cast<int>(axis))) strides[axis] = 0;
   std::size_t position = 0;
-  for_each_index(shape, [&](const shape_vector& index) { out.groups[offset_of(index, strides)].push_back(position++); });
+  for_each_index(shape, [&](const shape_vector& index) {
+    out.groups[offset_of(index, strides)].push_back(position++);
+  });
   return out;
 }
 
@@ -42,7 +45,8 @@ inline double largest_of(const reference_tensor& x, const group& members) {
   return out;
 }
 
-// The position inside the group of the first largest element, a NaN being the largest; 0 for an empty group.
+// The position inside the group of the first largest element, a NaN being the largest; 0 for an
+// empty group.
 inline double first_largest(const reference_tensor& x, const group& members) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < members.size(); ++i) {
@@ -92,8 +96,10 @@ inline void log_softmax_row(const reference_tensor& x, const group& row, referen
   for (std::size_t i : row) out.data[i] = x.data[i] - total;
 }
 
-// (x - mean) / sqrt(variance + eps), the variance being the mean of squared distances from the mean.
-inline void layer_norm_row(const reference_tensor& x, const group& row, double eps, reference_tensor& out) {
+// (x - mean) / sqrt(variance + eps), the variance being the mean of squared distances from the
+// mean.
+inline void layer_norm_row(const reference_tensor& x, const group& row, double eps,
+                           reference_tensor& out) {
   const double count = static_cast<double>(row.size());
   double total = 0, squares = 0;
   for (std::size_t i : row) total += x.data[i];
@@ -103,14 +109,17 @@ inline void layer_norm_row(const reference_tensor& x, const group& row, double e
 }
 
 // x / sqrt(mean of squares + eps)
-inline void rms_norm_row(const reference_tensor& x, const group& row, double eps, reference_tensor& out) {
+inline void rms_norm_row(const reference_tensor& x, const group& row, double eps,
+                         reference_tensor& out) {
   double squares = 0;
   for (std::size_t i : row) squares += x.data[i] * x.data[i];
-  for (std::size_t i : row) out.data[i] = x.data[i] / std::sqrt(squares / static_cast<double>(row.size()) + eps);
+  for (std::size_t i : row)
+    out.data[i] = x.data[i] / std::sqrt(squares / static_cast<double>(row.size()) + eps);
 }
 
 // softmax, log_softmax, layer_norm and rms_norm: the shape of the operand, one row at a time.
-inline reference_tensor interpret_normalisation(op code, const reference_tensor& x, std::int64_t axes, double eps) {
+inline reference_tensor interpret_normalisation(op code, const reference_tensor& x,
+                                                std::int64_t axes, double eps) {
   reference_tensor out = x;
   for (const group& row : group_by_axes(x.shape, axes).groups) {
     if (code == op::softmax) softmax_row(x, row, out);
@@ -121,9 +130,10 @@ inline reference_tensor interpret_normalisation(op code, const reference_tensor&
   return out;
 }
 
-// log-sum-exp of the logits minus the label's logit, per row. A label outside of the classes has no logit, which is
-// how the expansion (graph/composite.hpp) defines it.
-inline reference_tensor interpret_cross_entropy(const reference_tensor& logits, const reference_tensor& labels) {
+// log-sum-exp of the logits minus the label's logit, per row. A label outside of the classes has no
+// logit, which is how the expansion (graph/composite.hpp) defines it.
+inline reference_tensor interpret_cross_entropy(const reference_tensor& logits,
+                                                const reference_tensor& labels) {
   const grouping rows = group_by_axes(logits.shape, std::int64_t{1} << (logits.shape.size() - 1));
   reference_tensor out{logits.type, labels.shape, {}};
   for (std::size_t r = 0; r < rows.groups.size(); ++r) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Graphs as text, one line per node: `%5 = reduce_sum(%3) {axes: [1]} : f32[s0, 1]`. For reports, messages and tests;
-// the format is for people and no interface.
+// Graphs as text, one line per node: `%5 = reduce_sum(%3) {axes: [1]} : f32[s0, 1]`. For reports,
+// messages and tests; the format is for people and no interface.
 #pragma once
 
 #include <array>
@@ -14,12 +14,15 @@
 
 namespace sinter::ir {
 
-/// The shortest text that reads back as the same number of that dtype: 0.1 for an f32 constant, not 0.10000000149.
+/// The shortest text that reads back as the same number of that dtype: 0.1 for an f32 constant, not
+/// 0.10000000149.
 inline std::string number_text(dtype type, double x) {
   if (type == dtype::boolean) return x != 0 ? "true" : "false";
   std::array<char, 64> text{};
-  const std::to_chars_result end = type == dtype::f32 ? std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(x))
-                                                      : std::to_chars(text.data(), text.data() + text.size(), x);
+  const std::to_chars_result end =
+      type == dtype::f32
+          ? std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(x))
+          : std::to_chars(text.data(), text.data() + text.size(), x);
   return std::string(text.data(), end.ptr);
 }
 
@@ -46,7 +49,8 @@ inline std::string list_text(std::span<const std::int64_t> numbers) {
 // The dims 0, 2, 4... (first = 0) or 1, 3, 5... of pad and slice.
 inline std::string every_other_dim(const graph& g, std::span<const dim> dims, std::size_t first) {
   std::string out;
-  for (std::size_t i = first; i < dims.size(); i += 2) out += (out.empty() ? "" : ", ") + g.dims.to_string(dims[i]);
+  for (std::size_t i = first; i < dims.size(); i += 2)
+    out += (out.empty() ? "" : ", ") + g.dims.to_string(dims[i]);
   return "[" + out + "]";
 }
 
@@ -55,12 +59,14 @@ inline std::string constant_text(const graph& g, int id) {
   return number_text(g[id].type, constant_value(g, id));
 }
 
-inline std::string flag_text(std::string_view name, bool set) { return set ? std::string(name) : ""; }
+inline std::string flag_text(std::string_view name, bool set) {
+  return set ? std::string(name) : "";
+}
 
 }  // namespace detail
 
-/// The attributes of a node by name, without braces: "axes: [1], eps: 1e-05"; empty if it has none. What the type of
-/// the node says already (dtype, shape) is left out.
+/// The attributes of a node by name, without braces: "axes: [1], eps: 1e-05"; empty if it has none.
+/// What the type of the node says already (dtype, shape) is left out.
 inline std::string attribute_text(const graph& g, int id) {
   const std::span<const std::int64_t> a = g.attributes(id);
   const std::span<const dim> dims = g.node_dims(id);
@@ -79,14 +85,17 @@ inline std::string attribute_text(const graph& g, int id) {
     case op::log_softmax:
     case op::flip: return "axes: " + detail::mask_text(a[0]);
     case op::layer_norm:
-    case op::rms_norm: return "axes: " + detail::mask_text(a[0]) + ", eps: " + number_text(dtype::f64, double_of(a[1]));
+    case op::rms_norm:
+      return "axes: " + detail::mask_text(a[0]) +
+             ", eps: " + number_text(dtype::f64, double_of(a[1]));
     case op::permute: return "axes: " + detail::list_text(a);
     case op::pad:
-      return "before: " + detail::every_other_dim(g, dims, 0) + ", after: " + detail::every_other_dim(g, dims, 1) +
+      return "before: " + detail::every_other_dim(g, dims, 0) +
+             ", after: " + detail::every_other_dim(g, dims, 1) +
              ", fill: " + number_text(g[id].type, double_of(a[0]));
     case op::slice:
-      return "start: " + detail::every_other_dim(g, dims, 0) + ", stop: " + detail::every_other_dim(g, dims, 1) +
-             ", step: " + detail::list_text(a);
+      return "start: " + detail::every_other_dim(g, dims, 0) +
+             ", stop: " + detail::every_other_dim(g, dims, 1) + ", step: " + detail::list_text(a);
     case op::concat:
     case op::gather:
     case op::scatter_add: return "axis: " + std::to_string(a[0]);
@@ -103,7 +112,8 @@ inline std::string node_text(const graph& g, int id) {
   std::string operands;
   for (int i : g.inputs(id)) operands += (operands.empty() ? "%" : ", %") + std::to_string(i);
   if (!operands.empty()) out += "(" + operands + ")";
-  if (const std::string attributes = attribute_text(g, id); !attributes.empty()) out += " {" + attributes + "}";
+  if (const std::string attributes = attribute_text(g, id); !attributes.empty())
+    out += " {" + attributes + "}";
   return out + " : " + type_text(g, id);
 }
 
@@ -114,13 +124,17 @@ inline std::string to_text(const graph& g) {
   // Only symbols that the graph mentions: binding keeps a place for all of them.
   for (std::size_t i = 0; i < g.dims.size() && !g.symbol_values.empty(); ++i)
     if (const dim d = dim::expression(i); g.dims.kind(d) == dim_kind::symbol)
-      if (const auto number = static_cast<std::size_t>(g.dims.operands(d)[0]); number < g.symbol_values.size())
-        out += "bound: " + g.dims.to_string(d) + " = " + std::to_string(g.symbol_values[number]) + "\n";
+      if (const auto number = static_cast<std::size_t>(g.dims.operands(d)[0]);
+          number < g.symbol_values.size())
+        out += "bound: " + g.dims.to_string(d) + " = " + std::to_string(g.symbol_values[number]) +
+               "\n";
   for (const guard& each : g.guards)
-    out += "guard: " + g.dims.to_string(each.a) + (each.holds == guard::fact::equal ? " == " : " != ") + g.dims.to_string(each.b) + "\n";
+    out += "guard: " + g.dims.to_string(each.a) +
+           (each.holds == guard::fact::equal ? " == " : each.holds == guard::fact::differ ? " != " : " <= ") + g.dims.to_string(each.b) + "\n";
   for (const output& o : g.outputs)
     out += "output: %" + std::to_string(o.node) +
-           (o.assigned_argument >= 0 ? " -> argument " + std::to_string(o.assigned_argument) : "") + "\n";
+           (o.assigned_argument >= 0 ? " -> argument " + std::to_string(o.assigned_argument) : "") +
+           "\n";
   return out;
 }
 

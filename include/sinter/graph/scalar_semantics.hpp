@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What every element-wise op does to one element: the meaning behind the names, in double for floats and in wrapping
-// two's complement for integers. The reference interpreter is a loop around `evaluate_scalar`; constant folding of the
-// rules is a call of it. Not constexpr: <cmath> is not.
+// What every element-wise op does to one element: the meaning behind the names, in double for
+// floats and in wrapping two's complement for integers. The reference interpreter is a loop around
+// `evaluate_scalar`; constant folding of the rules is a call of it. Not constexpr: <cmath> is not.
 #pragma once
 
 #include <cmath>
@@ -26,7 +26,8 @@ inline double wrap(dtype type, std::uint64_t x) {
   switch (type) {
     case dtype::boolean: return x != 0 ? 1.0 : 0.0;
     case dtype::u8: return static_cast<double>(static_cast<std::uint8_t>(x));
-    case dtype::i32: return static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(x)));
+    case dtype::i32:
+      return static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(x)));
     case dtype::i64: return static_cast<double>(static_cast<std::int64_t>(x));
     case dtype::f32:
     case dtype::f64: break;
@@ -67,8 +68,9 @@ inline double highest_of(dtype type) {
 inline double maximum(double a, double b) { return a != a || b != b ? a + b : (a < b ? b : a); }
 inline double minimum(double a, double b) { return a != a || b != b ? a + b : (b < a ? b : a); }
 
-/// Float to integer truncates toward zero and saturates, NaN gives 0; integer to integer keeps the low bits; to bool is
-/// x != 0 (so NaN is true). To f32 does not round: the interpreter's f32 is exact but for its constants.
+/// Float to integer truncates toward zero and saturates, NaN gives 0; integer to integer keeps the
+/// low bits; to bool is x != 0 (so NaN is true). To f32 does not round: the interpreter's f32 is
+/// exact but for its constants.
 inline double cast_scalar(dtype from, dtype to, double x) {
   if (to == dtype::boolean) return x != 0 ? 1.0 : 0.0;
   if (is_floating(to)) return x;
@@ -88,7 +90,8 @@ inline double float_mod(double a, double b) {
   return (b < 0) != (remainder < 0) ? remainder + b : remainder;
 }
 
-// NumPy's //: from the exact remainder, because floor(a / b) is off by one where the quotient rounds up to a whole number.
+// NumPy's //: from the exact remainder, because floor(a / b) is off by one where the quotient
+// rounds up to a whole number.
 inline double float_floor_divide(double a, double b) {
   if (b == 0) return a / b;
   const double remainder = std::fmod(a, b);
@@ -119,7 +122,8 @@ inline double float_scalar(op code, double a, double b, double c) {
     case op::sigmoid: return 1.0 / (1.0 + std::exp(-a));
     case op::relu: return maximum(a, 0.0);
     case op::gelu: return 0.5 * a * (1.0 + std::erf(a * 0.70710678118654752440));
-    case op::gelu_tanh: return 0.5 * a * (1.0 + std::tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a)));
+    case op::gelu_tanh:
+      return 0.5 * a * (1.0 + std::tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a)));
     case op::silu: return a / (1.0 + std::exp(-a));
     case op::softplus: return maximum(a, 0.0) + std::log1p(std::exp(-std::fabs(a)));
     case op::add: return a + b;
@@ -136,7 +140,8 @@ inline double float_scalar(op code, double a, double b, double c) {
   }
 }
 
-// A shift by the width or more moves every bit out, a negative count too (its unsigned value is large).
+// A shift by the width or more moves every bit out, a negative count too (its unsigned value is
+// large).
 inline std::uint64_t shift(op code, dtype type, std::int64_t a, std::int64_t count) {
   const std::int64_t width = static_cast<std::int64_t>(8 * size_of(type));
   const bool out = count < 0 || count >= width;
@@ -152,11 +157,13 @@ inline std::uint64_t divide(op code, std::int64_t a, std::int64_t b) {
   const std::int64_t quotient = a / b, remainder = a % b;
   const bool signs_differ = remainder != 0 && (remainder < 0) != (b < 0);
   if (code == op::div) return static_cast<std::uint64_t>(quotient);
-  if (code == op::floor_divide) return static_cast<std::uint64_t>(signs_differ ? quotient - 1 : quotient);
+  if (code == op::floor_divide)
+    return static_cast<std::uint64_t>(signs_differ ? quotient - 1 : quotient);
   return static_cast<std::uint64_t>(signs_differ ? remainder + b : remainder);
 }
 
-inline std::uint64_t integer_scalar(op code, dtype type, std::int64_t a, std::int64_t b, std::int64_t c) {
+inline std::uint64_t integer_scalar(op code, dtype type, std::int64_t a, std::int64_t b,
+                                    std::int64_t c) {
   const auto bits = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
   switch (code) {
     case op::neg: return 0 - bits(a);
@@ -186,8 +193,9 @@ inline std::uint64_t integer_scalar(op code, dtype type, std::int64_t a, std::in
 
 }  // namespace detail
 
-/// One element of the element-wise op `code` on operands of dtype `type` (of `where`: the dtype of its last two). The
-/// operands that the op does not have are ignored. `cast` is cast_scalar: it needs the dtype of the result too.
+/// One element of the element-wise op `code` on operands of dtype `type` (of `where`: the dtype of
+/// its last two). The operands that the op does not have are ignored. `cast` is cast_scalar: it
+/// needs the dtype of the result too.
 inline double evaluate_scalar(op code, dtype type, double a, double b = 0, double c = 0) {
   switch (code) {
     case op::stop_gradient: return a;
@@ -200,7 +208,8 @@ inline double evaluate_scalar(op code, dtype type, double a, double b = 0, doubl
     default: break;
   }
   if (is_floating(type)) return detail::float_scalar(code, a, b, c);
-  return wrap(type, detail::integer_scalar(code, type, truncate_to_i64(a), truncate_to_i64(b), truncate_to_i64(c)));
+  return wrap(type, detail::integer_scalar(code, type, truncate_to_i64(a), truncate_to_i64(b),
+                                           truncate_to_i64(c)));
 }
 
 }  // namespace sinter::ir

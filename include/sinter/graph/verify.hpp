@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The verifier: checks that a graph is what the rest of sinter takes for granted. It finds mistakes of the code that
-// writes graphs (gradients, rules, loaders); mistakes of users are found earlier, by shape inference.
+// The verifier: checks that a graph is what the rest of sinter takes for granted. It finds mistakes
+// of the code that writes graphs (gradients, rules, loaders); mistakes of users are found earlier,
+// by shape inference.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ class verifier {
 
  private:
   [[noreturn]] void reject(int id, const std::string& reason) const {
-    throw graph_error("verify: node %" + std::to_string(id) + " (" + std::string(name(graph_[id].code)) + "): " + reason);
+    throw graph_error("verify: node %" + std::to_string(id) + " (" +
+                      std::string(name(graph_[id].code)) + "): " + reason);
   }
   void expect(bool holds, int id, const char* reason) const {
     if (!holds) reject(id, reason);
@@ -38,10 +40,12 @@ class verifier {
 
   void check_inputs(int id) const {
     const op code = graph_[id].code;
-    if (static_cast<int>(code) >= op_count) throw graph_error("verify: node %" + std::to_string(id) + " has an op that does not exist");
+    if (static_cast<int>(code) >= op_count)
+      throw graph_error("verify: node %" + std::to_string(id) + " has an op that does not exist");
     const int given = graph_[id].input_count, arity = info(code).arity;
     if (arity >= 0 ? given != arity : given < 1)
-      reject(id, "has " + std::to_string(given) + " inputs, expected " + (arity >= 0 ? std::to_string(arity) : "one or more"));
+      reject(id, "has " + std::to_string(given) + " inputs, expected " +
+                     (arity >= 0 ? std::to_string(arity) : "one or more"));
     for (int i : graph_.inputs(id))
       if (i < 0 || i >= id) reject(id, "input %" + std::to_string(i) + " does not come before it");
   }
@@ -49,9 +53,11 @@ class verifier {
   // The numbers of attributes and dims that the table above struct node lists.
   void check_counts(int id, std::size_t attributes, std::size_t dims) const {
     if (graph_.attributes(id).size() != attributes)
-      reject(id, "has " + std::to_string(graph_.attributes(id).size()) + " attributes, expected " + std::to_string(attributes));
+      reject(id, "has " + std::to_string(graph_.attributes(id).size()) + " attributes, expected " +
+                     std::to_string(attributes));
     if (graph_.node_dims(id).size() != dims)
-      reject(id, "has " + std::to_string(graph_.node_dims(id).size()) + " dims, expected " + std::to_string(dims));
+      reject(id, "has " + std::to_string(graph_.node_dims(id).size()) + " dims, expected " +
+                     std::to_string(dims));
   }
   void check_dtype(int id) const {
     const std::int64_t type = graph_.attributes(id)[0];
@@ -59,29 +65,28 @@ class verifier {
   }
   void check_mask(int id, std::size_t rank) const {
     const std::int64_t mask = graph_.attributes(id)[0];
-    expect(mask >= 0 && mask < std::int64_t{1} << rank, id, "its axes are outside of the operand's rank");
+    expect(mask >= 0 && mask < std::int64_t{1} << rank, id,
+           "its axes are outside of the operand's rank");
   }
   void check_axis(int id, std::int64_t axis, std::size_t rank) const {
     if (axis < 0 || axis >= static_cast<std::int64_t>(rank))
-      reject(id, "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
+      reject(id,
+             "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
   }
 
   void check_attributes(int id) {
     const std::span<const std::int64_t> attributes = graph_.attributes(id);
     const std::size_t dims = graph_.node_dims(id).size();
-    const std::size_t rank = graph_.inputs(id).empty() ? 0 : graph_[graph_.input(id, 0)].shape.size();
+    const std::size_t rank =
+        graph_.inputs(id).empty() ? 0 : graph_[graph_.input(id, 0)].shape.size();
     switch (graph_[id].code) {
       case op::argument:
         check_counts(id, 3, shape_dims(id));
         check_dtype(id);
         check_argument(id);
         return;
-      case op::constant:
-        check_counts(id, 2, 0);
-        return check_dtype(id);
-      case op::extent:
-        check_counts(id, 1, 1);
-        return check_dtype(id);
+      case op::constant: check_counts(id, 2, 0); return check_dtype(id);
+      case op::extent: check_counts(id, 1, 1); return check_dtype(id);
       case op::iota:
         check_counts(id, 2, shape_dims(id));
         check_dtype(id);
@@ -91,11 +96,10 @@ class verifier {
         check_dtype(id);
         const node& key = graph_[graph_.input(id, 0)];
         expect(key.type == dtype::i64 && key.shape.empty(), id, "its key must be an i64 scalar");
-        return expect(is_floating(static_cast<dtype>(attributes[0])), id, "its dtype must be f32 or f64");
+        return expect(is_floating(static_cast<dtype>(attributes[0])), id,
+                      "its dtype must be f32 or f64");
       }
-      case op::cast:
-        check_counts(id, 1, 0);
-        return check_dtype(id);
+      case op::cast: check_counts(id, 1, 0); return check_dtype(id);
       case op::reduce_sum:
       case op::reduce_max:
       case op::reduce_min:
@@ -103,9 +107,7 @@ class verifier {
       case op::argmax:
       case op::softmax:
       case op::log_softmax:
-      case op::flip:
-        check_counts(id, 1, 0);
-        return check_mask(id, rank);
+      case op::flip: check_counts(id, 1, 0); return check_mask(id, rank);
       case op::layer_norm:
       case op::rms_norm:
         check_counts(id, 2, 0);
@@ -120,15 +122,12 @@ class verifier {
         check_counts(id, rank, 2 * rank);
         for (std::int64_t step : attributes) expect(step >= 1, id, "its steps must be at least 1");
         return;
-      case op::concat:
-        check_counts(id, 1, 0);
-        return check_axis(id, attributes[0], rank);
+      case op::concat: check_counts(id, 1, 0); return check_axis(id, attributes[0], rank);
       case op::matmul:
         check_counts(id, 2, 0);
-        return expect((attributes[0] | attributes[1] | 1) == 1, id, "its transpose attributes must be 0 or 1");
-      case op::gather:
-        check_counts(id, 1, 0);
-        return check_axis(id, attributes[0], rank);
+        return expect((attributes[0] | attributes[1] | 1) == 1, id,
+                      "its transpose attributes must be 0 or 1");
+      case op::gather: check_counts(id, 1, 0); return check_axis(id, attributes[0], rank);
       case op::scatter_add:
         check_counts(id, 1, shape_dims(id));
         check_axis(id, attributes[0], dims);
@@ -150,48 +149,62 @@ class verifier {
   void check_argument(int id) {
     const std::int64_t number = graph_.attributes(id)[1];
     expect(number >= 0, id, "its number is negative");
-    if (number >= static_cast<std::int64_t>(argument_numbers_.size())) argument_numbers_.resize(static_cast<std::size_t>(number) + 1);
-    if (argument_numbers_[static_cast<std::size_t>(number)]) reject(id, "there are two arguments with number " + std::to_string(number));
+    if (number >= static_cast<std::int64_t>(argument_numbers_.size()))
+      argument_numbers_.resize(static_cast<std::size_t>(number) + 1);
+    if (argument_numbers_[static_cast<std::size_t>(number)])
+      reject(id, "there are two arguments with number " + std::to_string(number));
     argument_numbers_[static_cast<std::size_t>(number)] = true;
   }
 
   // scatter_add's updates: the result's shape with the indices' axes in place of the axis.
   void check_updates(int id) {
-    const symbolic_shape updates = graph_[graph_.input(id, 0)].shape, indices = graph_[graph_.input(id, 1)].shape;
+    const symbolic_shape updates = graph_[graph_.input(id, 0)].shape,
+                         indices = graph_[graph_.input(id, 1)].shape;
     const std::span<const dim> whole = graph_.node_dims(id);
     const auto axis = static_cast<std::size_t>(graph_.attributes(id)[0]);
     std::vector<dim> expected(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(axis));
     expected.insert(expected.end(), indices.begin(), indices.end());
-    expected.insert(expected.end(), whole.begin() + static_cast<std::ptrdiff_t>(axis) + 1, whole.end());
+    expected.insert(expected.end(), whole.begin() + static_cast<std::ptrdiff_t>(axis) + 1,
+                    whole.end());
     bool fits = expected.size() == updates.size();
-    for (std::size_t i = 0; fits && i < expected.size(); ++i) fits = scratch_.agree(expected[i], updates[i]);
-    if (!fits) reject(id, "updates have shape " + graph_.dims.to_string(updates) + ", expected " + graph_.dims.to_string(expected));
+    for (std::size_t i = 0; fits && i < expected.size(); ++i)
+      fits = scratch_.agree(expected[i], updates[i]);
+    if (!fits)
+      reject(id, "updates have shape " + graph_.dims.to_string(updates) + ", expected " +
+                     graph_.dims.to_string(expected));
   }
 
   void check_inference(int id) {
     const std::span<const dim> dims = graph_.node_dims(id);
-    const inferred expected = infer(scratch_, graph_[id].code, graph_.inputs(id), graph_.attributes(id), dims);
+    const inferred expected =
+        infer(scratch_, graph_[id].code, graph_.inputs(id), graph_.attributes(id), dims);
     if (expected.problem.kind != fault_kind::none)
-      reject(id, "(" + graph_.operand_text(graph_.inputs(id)) + "): " + expectation(expected.problem));
+      reject(id,
+             "(" + graph_.operand_text(graph_.inputs(id)) + "): " + expectation(expected.problem));
     const node& n = graph_[id];
     if (n.type != expected.type)
-      reject(id, "has dtype " + std::string(sinter::name(n.type)) + ", inference says " + std::string(sinter::name(expected.type)));
+      reject(id, "has dtype " + std::string(sinter::name(n.type)) + ", inference says " +
+                     std::string(sinter::name(expected.type)));
     bool same = n.shape.size() == expected.shape.size();
     for (std::size_t axis = 0; same && axis < n.shape.size(); ++axis)
       same = scratch_.dims.equal(n.shape[axis], expected.shape[axis]) == truth::yes;
     if (!same)
-      reject(id, "has shape " + graph_.dims.to_string(n.shape) + ", inference says " + scratch_.dims.to_string(expected.shape));
+      reject(id, "has shape " + graph_.dims.to_string(n.shape) + ", inference says " +
+                     scratch_.dims.to_string(expected.shape));
   }
 
   void check_outputs() const {
     std::vector<std::int64_t> assigned;
     for (const output& o : graph_.outputs) {
       if (o.node < 0 || o.node >= graph_.size())
-        throw graph_error("verify: output %" + std::to_string(o.node) + " is no node; there are " + std::to_string(graph_.size()));
+        throw graph_error("verify: output %" + std::to_string(o.node) + " is no node; there are " +
+                          std::to_string(graph_.size()));
       if (o.assigned_argument < 0) continue;
-      const std::string who = "verify: output %" + std::to_string(o.node) + " is assigned to argument " + std::to_string(o.assigned_argument);
+      const std::string who = "verify: output %" + std::to_string(o.node) +
+                              " is assigned to argument " + std::to_string(o.assigned_argument);
       const auto number = static_cast<std::size_t>(o.assigned_argument);
-      if (number >= argument_numbers_.size() || !argument_numbers_[number]) throw graph_error(who + ", which does not exist");
+      if (number >= argument_numbers_.size() || !argument_numbers_[number])
+        throw graph_error(who + ", which does not exist");
       for (std::int64_t other : assigned)
         if (other == o.assigned_argument) throw graph_error(who + ", as another output is");
       assigned.push_back(o.assigned_argument);
@@ -205,10 +218,11 @@ class verifier {
 
 }  // namespace detail
 
-/// Throws graph_error, naming the node and the reason, unless: inputs come before their users; every op has the
-/// number of inputs, attributes and dims that the table above struct node lists, with values that make sense; dtypes
-/// and shapes are what inference says; argument numbers are unique; outputs exist, and assigned ones name different
-/// arguments. Costs one pass over the nodes.
+/// Throws graph_error, naming the node and the reason, unless: inputs come before their users;
+/// every op has the number of inputs, attributes and dims that the table above struct node lists,
+/// with values that make sense; dtypes and shapes are what inference says; argument numbers are
+/// unique; outputs exist, and assigned ones name different arguments. Costs one pass over the
+/// nodes.
 inline void verify(const graph& g) { detail::verifier(g).run(); }
 
 }  // namespace sinter::ir

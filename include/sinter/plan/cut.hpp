@@ -52,7 +52,10 @@ inline int row_axes(const ir::symbolic_shape& row, const ir::symbolic_shape& spa
 
 class cut_enumeration {
  public:
-  explicit cut_enumeration(const value_graph& g) : g_(g), cuts_(static_cast<std::size_t>(g.size())) {
+  explicit cut_enumeration(const value_graph& g)
+      : g_(g), cuts_(static_cast<std::size_t>(g.size())), best_(static_cast<std::size_t>(g.size()), 0), users_(static_cast<std::size_t>(g.size()), 0) {
+    for (const value_class& v : g.values())
+      for (int operand : v.forms.front().operands) users_[static_cast<std::size_t>(operand)] += 1;
     for (int v = 0; v < g.size(); ++v) enumerate(v);
   }
 
@@ -77,7 +80,10 @@ class cut_enumeration {
       else if (each.code == ir::op::matmul) product(found, v, f);
       else if (each.code == ir::op::iota || each.code == ir::op::random_uniform) generator(found, v, f);
     }
-    keep_best(v, found);
+    keep_best(found, cuts_kept);
+    double best = 0;
+    for (const cut& c : found) best = best == 0 ? c.cost : std::min(best, c.cost);
+    best_[static_cast<std::size_t>(v)] = best;
     cuts_[static_cast<std::size_t>(v)] = std::move(found);
   }
 
@@ -103,12 +109,8 @@ class cut_enumeration {
           if (auto merged = merge(so_far, inside)) next.push_back(std::move(*merged));
         }
       }
-      // The plain cut (everything read) stays in front; of the others the cheapest.
-      if (next.size() > 2 * cuts_kept) {
-        for (cut& c : next) price(c);
-        std::ranges::stable_sort(next.begin() + 1, next.end(), {}, &cut::cost);
-        next.resize(2 * cuts_kept);
-      }
+      for (cut& c : next) price(c);
+      keep_best(next, 2 * cuts_kept);
       partial = std::move(next);
     }
     for (cut& c : partial) add(found, std::move(c), v, f);
@@ -228,7 +230,9 @@ class cut_enumeration {
       const int base = resolve(g_, leaf).base;
       const double bytes = g_[base].elements * static_cast<double>(size_of(g_[base].type));
       const bool given = g_[base].find(ir::op::argument) != nullptr;
-      cost += bytes * byte_cost(bytes) * (given ? 1 : 2) + (given ? 0 : nominal_machine.launch);
+      cost += bytes * byte_cost(bytes) * (given ? 1 : 2);
+      // Area flow (Manohararajah et al. 2006): making the leaf is shared among those who use it.
+      if (!given) cost += nominal_machine.launch + best_[static_cast<std::size_t>(base)] / std::max(1.0, users_[static_cast<std::size_t>(base)]);
     }
     c.cost = cost;
   }
@@ -240,28 +244,42 @@ class cut_enumeration {
     return static_cast<double>(g_.extent(a.shape[transposed ? rank - 2 : rank - 1]));
   }
 
-  // Keeps the cuts that matter: the cheapest, and always one that reads all its operands from memory.
-  void keep_best(int v, std::vector<cut>& found) const {
+  // Values that somebody would have to store for this cut.
+  int stored_leaves(const cut& c) const {
+    int count = 0;
+    for (int leaf : c.leaves) {
+      const value_class& base = g_[resolve(g_, leaf).base];
+      count += base.scalar() || base.is_constant || base.find(ir::op::argument) != nullptr ? 0 : 1;
+    }
+    return count;
+  }
+
+  // Keeps the cuts that matter: one that computes nothing but the last op ("store the operands"), the largest region
+  // (fewest values stored), and for the rest the cheapest. The estimate favours what shares work, so the largest region,
+  // which pays off only when it meets its other half further up, must not depend on it.
+  void keep_best(std::vector<cut>& found, std::size_t limit) const {
     std::ranges::stable_sort(found, {}, &cut::cost);
     std::vector<cut> kept;
-    bool plain = false;
-    for (cut& c : found) {
-      const bool is_plain = c.body.size() == 1;
-      if (kept.size() < cuts_kept || (is_plain && !plain)) {
-        bool known = false;
-        for (const cut& k : kept) known = known || (k.body == c.body && k.leaves == c.leaves);
-        if (!known) {
-          plain = plain || is_plain;
-          kept.push_back(std::move(c));
-        }
-      }
+    const auto keep = [&](cut& c) {
+      for (const cut& k : kept)
+        if (k.body == c.body && k.leaves == c.leaves && k.inner_axes == c.inner_axes) return;
+      kept.push_back(c);
+    };
+    const auto plain = std::ranges::min_element(found, {}, [](const cut& c) { return c.body.size(); });
+    const auto largest = std::ranges::min_element(found, {}, [&](const cut& c) { return stored_leaves(c); });
+    if (plain != found.end()) {
+      keep(*plain);
+      keep(*largest);
     }
-    static_cast<void>(v);
+    for (cut& c : found)
+      if (kept.size() < limit) keep(c);
     found = std::move(kept);
   }
 
   const value_graph& g_;
   std::vector<std::vector<cut>> cuts_;
+  std::vector<double> best_;   // by value: the estimate of its best cut
+  std::vector<double> users_;  // by value: how many forms read it
 };
 
 }  // namespace sinter::planning

@@ -208,10 +208,11 @@ inline void verify_memory(const plan& p) {
       if (own.place != place::arena) continue;
       if (own.offset % arena_alignment != 0) complain(i, "buffer " + std::to_string(s.buffer) + " is not aligned");
       if (own.offset + own.bytes > p.arena_bytes) complain(i, "buffer " + std::to_string(s.buffer) + " leaves the arena");
-      const auto [begin, end] = range(s.buffer);
+      // Plain variables: Clang 16 cannot capture structured bindings in lambdas under -fopenmp.
+      const std::size_t begin = range(s.buffer).first, end = range(s.buffer).second;
       detail::for_each_read(n, [&](int b) {
         if (p.buffers[static_cast<std::size_t>(b)].place != place::arena) return;
-        const auto [from, to] = range(b);
+        const std::size_t from = range(b).first, to = range(b).second;
         const bool apart = to <= begin || end <= from || from == to || begin == end;
         if (!apart && !(from == begin && n.kind == nest_kind::tile && may_overwrite(n, b)))
           complain(i, "writes buffer " + std::to_string(s.buffer) + " over its operand " + std::to_string(b));

@@ -77,7 +77,8 @@ class selector {
       return n.children.empty() || is_value(n) ? 0.0 : infinity;
     };
     std::vector<eqsat::class_id> roots;
-    for (int r : roots_) roots.push_back(goals_.of(r));
+    for (int r : roots_)
+      if (goals_.has(r)) roots.push_back(goals_.of(r));  // an argument is stored already
     const auto found = eqsat::extract_dag(graph, std::span<const eqsat::class_id>(roots), cost);
 
     selection out;

@@ -25,6 +25,7 @@ inline rule_table movement_rules() {
       {"identity-permute", normalise, exact, "(permute[?p] ?x)", "?x", is_identity_permute},
       {"identity-reshape", normalise, exact, "(reshape[?p] ?x)", "?x", keeps_shape},
       {"identity-broadcast", normalise, exact, "(broadcast_to[?p] ?x)", "?x", keeps_shape},
+      {"identity-slice", normalise, exact, "(slice[?p] ?x)", "?x", keeps_shape},  // no room to leave an element out
       {"permute-units", normalise, exact, "(permute[?p] ?x)", permute_of_units},
 
       {"permute-broadcast", improve, exact, "(permute[?p] (broadcast_to[?q] ?x))", permute_broadcast},

@@ -80,6 +80,13 @@ inline std::optional<class_id> slice_slice(tensor_egraph& graph, const tensor_ma
     const dim last = dims.mul(dim(outer.stop[i].constant() - 1), step);
     both.stop[i] = dims.add(dims.add(inner.start[i], last), dim(1));
   }
+  // One element has no distance to the next; without this, a class that is a slice of itself would find ever larger steps.
+  const symbolic_shape result = side.root().shape();
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (!is_one(result[i])) continue;
+    both.stop[i] = dims.add(both.start[i], dim(1));
+    both.step[i] = 1;
+  }
   return side.finish(ir::slice(side["?x"], both.start, both.stop, both.step));
 }
 

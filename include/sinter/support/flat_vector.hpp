@@ -13,7 +13,7 @@
 
 namespace sinter {
 
-/// A growing array of trivially copyable elements. Growing invalidates pointers, references and spans.
+/// A growing array of trivially copyable elements; capacity quadruples, because moving elements is what costs. Growing invalidates pointers, references and spans.
 template <class T>
   requires std::is_trivially_copyable_v<T>
 class flat_vector {
@@ -21,7 +21,10 @@ class flat_vector {
   constexpr flat_vector() = default;
   constexpr flat_vector(std::size_t n, const T& value) {
     reserve(n);
-    for (; size_ < n; ++size_) std::construct_at(data_ + size_, value);
+    if constexpr (is_number)
+      for (; size_ < n; ++size_) data_[size_] = value;
+    else
+      for (; size_ < n; ++size_) std::construct_at(data_ + size_, value);
   }
   constexpr flat_vector(const flat_vector& other) {
     reserve(other.size_);
@@ -33,7 +36,7 @@ class flat_vector {
     return *this;
   }
   constexpr ~flat_vector() {
-    if (capacity_ != 0) std::allocator<T>().deallocate(data_, capacity_);
+    release();
   }
 
   constexpr void swap(flat_vector& other) noexcept {
@@ -55,32 +58,51 @@ class flat_vector {
 
   constexpr void reserve(std::size_t n) {
     if (n <= capacity_) return;
-    T* const grown = std::allocator<T>().allocate(n);
-    for (std::size_t i = 0; i < size_; ++i) std::construct_at(grown + i, data_[i]);
-    if (capacity_ != 0) std::allocator<T>().deallocate(data_, capacity_);
+    T* const grown = allocate(n);
+    if constexpr (is_number)
+      for (std::size_t i = 0; i < size_; ++i) grown[i] = data_[i];
+    else
+      for (std::size_t i = 0; i < size_; ++i) std::construct_at(grown + i, data_[i]);
+    release();
     data_ = grown;
     capacity_ = n;
   }
 
   constexpr void push_back(T value) {  // by value: it may be an element of this vector
-    if (size_ == capacity_) reserve(2 * size_ + 16);
-    std::construct_at(data_ + size_++, value);
+    if (size_ == capacity_) reserve(4 * size_ + 16);
+    if constexpr (is_number) data_[size_++] = value;
+    else std::construct_at(data_ + size_++, value);
   }
 
   /// Adds `n` elements that are not elements of this vector.
   constexpr void append(const T* values, std::size_t n) {
-    if (size_ + n > capacity_) reserve(2 * size_ + n + 16);
-    for (std::size_t i = 0; i < n; ++i) std::construct_at(data_ + size_++, values[i]);
+    if (size_ + n > capacity_) reserve(4 * size_ + n + 16);
+    if constexpr (is_number)
+      for (std::size_t i = 0; i < n; ++i) data_[size_++] = values[i];
+    else
+      for (std::size_t i = 0; i < n; ++i) std::construct_at(data_ + size_++, values[i]);
   }
 
   /// Drops all elements from position `n` on.
   constexpr void truncate(std::size_t n) {
-    while (size_ > n) std::destroy_at(data_ + --size_);
+    if constexpr (is_number) size_ = n;
+    else while (size_ > n) std::destroy_at(data_ + --size_);
   }
 
-  constexpr operator std::span<const T>() const { return {data_, size_}; }
 
  private:
+  // Numbers live in an array of their own kind and are assigned, one statement; the rest begins its life where it is put.
+  static constexpr bool is_number = std::is_arithmetic_v<T>;
+
+  static constexpr T* allocate(std::size_t n) {
+    if constexpr (is_number) return new T[n];
+    else return std::allocator<T>().allocate(n);
+  }
+  constexpr void release() {
+    if constexpr (is_number) delete[] data_;
+    else if (capacity_ != 0) std::allocator<T>().deallocate(data_, capacity_);
+  }
+
   T* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;

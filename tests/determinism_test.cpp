@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// The same bits on one thread and on two, and on every run; and the same plan on every run.
+#include <doctest/doctest.h>
+#include <omp.h>
+
+#include <cstring>
+
+#include <sinter/sinter.hpp>
+
+namespace sn = sinter;
+
+namespace {
+
+template <class T>
+bool same_bits(const T& a, const T& b) {
+  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(*a.data())) == 0;
+}
+
+sn::tensor<float, 2> filled(std::int64_t rows, std::int64_t columns) {
+  sn::tensor<float, 2> out(rows, columns);
+  for (std::int64_t i = 0; i < out.size(); ++i) out.data()[i] = 0.01f * static_cast<float>((i * 7919) % 1013 - 500);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("one thread and two give the same bits") {
+  auto f = sn::fuse([](auto x, auto w) {
+    auto y = sn::gelu(sn::matmul(x, w));
+    return sn::outputs(y, sn::softmax(y), sn::sum(y), sn::sum(y, 0), sn::var(y, 1));
+  });
+  const auto x = filled(301, 257), w = filled(257, 143);
+  omp_set_num_threads(1);
+  const auto one = f(x, w);
+  for (int run = 0; run < 5; ++run) {
+    omp_set_num_threads(run % 2 == 0 ? 2 : 3);
+    const auto several = f(x, w);
+    CHECK(same_bits(std::get<0>(one), std::get<0>(several)));
+    CHECK(same_bits(std::get<1>(one), std::get<1>(several)));
+    CHECK(same_bits(std::get<2>(one), std::get<2>(several)));
+    CHECK(same_bits(std::get<3>(one), std::get<3>(several)));
+    CHECK(same_bits(std::get<4>(one), std::get<4>(several)));
+  }
+}
+
+TEST_CASE("random numbers depend on the key alone") {
+  auto f = sn::fuse([](auto x, auto key) { return sn::outputs(sn::uniform(key, x), sn::dropout(x, key, 0.5f), sn::dropout(x, key, 0.5f)); });
+  const auto x = filled(64, 100);
+  const auto [u, d, e] = f(x, 7);
+  const auto [u2, d2, e2] = f(x, 7);
+  const auto [other, d3, e3] = f(x, 8);
+  CHECK(same_bits(u, u2));
+  CHECK(same_bits(d, d2));
+  CHECK_FALSE(same_bits(u, other));
+  CHECK_FALSE(same_bits(d, e));  // two dropouts are two streams
+  double mean = 0;
+  for (float v : u) mean += static_cast<double>(v) / 6400;
+  CHECK(mean == doctest::Approx(0.5).epsilon(0.05));
+}
+
+TEST_CASE("a micro-op and a superinstruction give the same bits") {
+  const auto x = filled(50, 70), y = filled(50, 70);
+  const auto body = [](auto a, auto b) { return sn::silu(2.0f * a + 0.5f) * b - a * b; };
+  auto fused = sn::fuse(body);
+  auto plain = sn::fuse(body, {.superinstructions = false});
+  CHECK(same_bits(fused(x, y), plain(x, y)));
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// labels: fuzz
+// Random well-typed graphs through the whole pipeline (bind, saturate, choose, run) against the reference interpreter.
+// Fixed seeds by default; SINTER_FUZZ_SECONDS and SINTER_FUZZ_SEED let it run on.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+
+#include <sinter/graph/print.hpp>
+
+#include "support/close.hpp"
+#include "support/random_graph.hpp"
+#include "support/run_graph.hpp"
+
+namespace {
+
+void check(std::uint64_t seed, const sinter::program_code& code) {
+  const sinter::test::random_graph sample = sinter::test::make_random_graph(seed);
+  CAPTURE(seed);
+  const auto expected = sinter::ir::interpret(sample.graph, sample.arguments);
+  sinter::program p(sample.graph, code);
+  const auto got = test_support::run(p, sample.arguments);
+  REQUIRE(got.size() == expected.size());
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    REQUIRE(got[k].shape == expected[k].shape);
+    REQUIRE(got[k].type == expected[k].type);
+    // Results of cancelling terms carry the error of the largest: it is judged relative to the output's size.
+    double scale = 1;
+    for (double e : expected[k].data)
+      if (std::isfinite(e)) scale = std::max(scale, std::abs(e));
+    for (std::size_t i = 0; i < got[k].data.size(); ++i) {
+      const double tolerance = sinter::is_floating(got[k].type) ? sinter::test::random_graph_tolerance : 0;
+      const bool agree = test_support::close(got[k].data[i], expected[k].data[i], tolerance, tolerance * scale);
+      if (!agree) {
+        FAIL("seed " << seed << ", output " << k << ", element " << i << ": " << got[k].data[i] << " instead of " << expected[k].data[i] << "\n"
+                     << sinter::ir::to_text(sample.graph));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("random graphs agree with the reference interpreter") {
+  const sinter::program_code code = test_support::all_code();
+  const char* seconds = std::getenv("SINTER_FUZZ_SECONDS");
+  const char* first = std::getenv("SINTER_FUZZ_SEED");
+  if (seconds == nullptr) {
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) check(seed, code);
+    return;
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(std::stoi(seconds));
+  std::uint64_t seed = first == nullptr ? 1 : std::stoull(first);
+  std::uint64_t count = 0;
+  for (; std::chrono::steady_clock::now() < end; ++count) check(seed + count, code);
+  MESSAGE(count << " random graphs");
+}
