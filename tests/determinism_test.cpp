@@ -62,6 +62,8 @@ TEST_CASE("a micro-op and a superinstruction give the same bits") {
   const auto x = filled(50, 70), y = filled(50, 70);
   const auto body = [](auto a, auto b) { return sn::silu(2.0f * a + 0.5f) * b - a * b; };
   auto fused = sn::fuse(body);
-  auto plain = sn::fuse(body, {.superinstructions = false});
+  sn::program_options options;
+  options.superinstructions = false;
+  auto plain = sn::fuse(body, options);
   CHECK(same_bits(fused(x, y), plain(x, y)));
 }

@@ -16,8 +16,17 @@
 
 namespace {
 
+// Small and larger graphs; constant extents, symbols that are bound, and symbols that are traced.
+sinter::test::random_graph_options options_of(std::uint64_t seed) {
+  sinter::test::random_graph_options out;
+  out.steps = static_cast<int>(5 + seed % 25);
+  constexpr sinter::test::extent_kind kinds[] = {sinter::test::extent_kind::constant, sinter::test::extent_kind::traced_symbols};
+  out.extents = kinds[seed % 2];
+  return out;
+}
+
 void check(std::uint64_t seed, const sinter::program_code& code) {
-  const sinter::test::random_graph sample = sinter::test::make_random_graph(seed);
+  const sinter::test::random_graph sample = sinter::test::make_random_graph(seed, options_of(seed));
   CAPTURE(seed);
   const auto expected = sinter::ir::interpret(sample.graph, sample.arguments);
   sinter::program p(sample.graph, code);

@@ -46,10 +46,11 @@ constexpr void erf(const pullback& p) {
 
 constexpr void sigmoid(const pullback& p) { p.add(0, p.adjoint * (p.result * (1.0 - p.result))); }
 
-// Zero at 0, as PyTorch and JAX choose among the subgradients.
+// Zero at 0, as PyTorch and JAX choose among the subgradients. The mask is taken from the result, which is positive
+// where the operand is: the result is in memory anyway, the operand often is not.
 constexpr void relu(const pullback& p) {
-  const value x = p.operand(0), zero = constant_like(x, 0);
-  p.add(0, where(elementwise(op::less, {zero, x}), p.adjoint, zero));
+  const value zero = constant_like(p.result, 0);
+  p.add(0, where(elementwise(op::less, {zero, p.result}), p.adjoint, zero));
 }
 
 // x Phi(x) with Phi the normal distribution function: Phi(x) + x phi(x).

@@ -55,8 +55,13 @@ constexpr bool differentiable(op code) { return detail::differentiable_ops[stati
 constexpr void apply_gradient_rule(const pullback& p) {
   switch (p.result.get().code) {
     case op::add: return backward::add(p);
-    case op::sub: return backward::sub(p);
     case op::mul: return backward::mul(p);
+    case op::matmul: return backward::matmul(p);
+    case op::reshape: return backward::reshape(p);
+    case op::broadcast_to: return backward::broadcast_to(p);
+    case op::relu: return backward::relu(p);
+
+    case op::sub: return backward::sub(p);
     case op::div: return backward::div(p);
     case op::mod: return backward::mod(p);
     case op::pow: return backward::pow(p);
@@ -70,16 +75,13 @@ constexpr void apply_gradient_rule(const pullback& p) {
     case op::reduce_min: return backward::reduce_extremum(p);
     case op::reduce_prod: return backward::reduce_prod(p);
 
-    case op::reshape: return backward::reshape(p);
     case op::permute: return backward::permute(p);
-    case op::broadcast_to: return backward::broadcast_to(p);
     case op::sum_to: return backward::sum_to(p);
     case op::pad: return backward::pad(p);
     case op::slice: return backward::slice(p);
     case op::flip: return backward::flip(p);
     case op::concat: return backward::concat(p);
 
-    case op::matmul: return backward::matmul(p);
     case op::gather: return backward::gather(p);
     case op::scatter_add: return backward::scatter_add(p);
 
@@ -97,7 +99,6 @@ constexpr void apply_gradient_rule(const pullback& p) {
     case op::tanh: return backward::tanh(p);
     case op::erf: return backward::erf(p);
     case op::sigmoid: return backward::sigmoid(p);
-    case op::relu: return backward::relu(p);
     case op::gelu: return backward::gelu(p);
     case op::gelu_tanh: return backward::gelu_tanh(p);
     case op::silu: return backward::silu(p);

@@ -75,7 +75,7 @@ class plan_printer {
 
   std::string buffer_text(const planning::access& a) const {
     std::string out = buffer_name(a.buffer) + " " + p_.dims.to_string(p_.buffers[static_cast<std::size_t>(a.buffer)].shape);
-    for (std::size_t i = a.steps.size(); i-- > 0;) out += " | " + std::string(name(a.steps[i].code));
+    for (std::size_t i = a.steps.size(); i-- > 0;) out += " | " + std::string(name(a.steps[i].code)) + " " + p_.dims.to_string(a.steps[i].result);
     return out;
   }
 

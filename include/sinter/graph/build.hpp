@@ -195,7 +195,7 @@ constexpr symbolic_shape broadcast_shape(graph& g, const symbolic_shape& a, cons
 constexpr bool can_broadcast(graph& g, const symbolic_shape& from, const symbolic_shape& to) {
   const std::size_t extra = to.size() - from.size();
   for (std::size_t i = 0; i < from.size(); ++i)
-    if (g.is_one(from[i]) == truth::no && !g.agree(from[i], to[extra + i])) return false;
+    if (!(from[i] == to[extra + i]) && g.is_one(from[i]) == truth::no && !g.agree(from[i], to[extra + i])) return false;
   return true;
 }
 

@@ -115,7 +115,7 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, st
         return out;
       }
       for (std::size_t i = 0; i < dims.size(); ++i)
-        if (g.is_one(x.shape[i]) == truth::no && !g.agree(x.shape[i], dims[i])) out.problem = disagree(g, code, x.shape[i], dims[i]);
+        if (!(x.shape[i] == dims[i]) && g.is_one(x.shape[i]) == truth::no && !g.agree(x.shape[i], dims[i])) out.problem = disagree(g, code, x.shape[i], dims[i]);
       return out;
     case op::sum_to:
       out.shape = to_shape(dims);
@@ -258,7 +258,14 @@ constexpr inferred infer(graph& g, op code, std::span<const int> in, std::span<c
 constexpr int append(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes = {},
                      std::span<const dim> dims = {}) {
   if (g.failed()) return in.empty() ? 0 : in[0];
-  const inferred result = infer(g, code, in, attributes, dims);
+  inferred result = infer(g, code, in, attributes, dims);
+  // In a bound graph an extent that is one is the number 1, also where it is computed: (s0 + 1) / 2 of three rows.
+  if (!g.symbol_values.empty())
+    for (dim& d : result.shape)
+      if (!d.is_constant() && g.dims.evaluate(d, g.symbol_values) == 1) {
+        g.guards.push_back({guard::fact::equal, d, dim(1)});
+        d = dim(1);
+      }
   if (result.problem.kind != fault_kind::none) {
     g.fail(result.problem, in);
     return in.empty() ? 0 : in[0];

@@ -302,14 +302,16 @@ class lowering {
       made.constant = base.type == dtype::i64 ? static_cast<std::int64_t>(base.constant) : ir::bits_of(base.constant);
       return push(s, made);
     }
-    if (base.scalar()) {
+    // One value for the whole nest: a scalar, or what is a scalar after reshapes, slices, ...
+    if (base.scalar() || g_[value].scalar()) {
       if (const form* f = base.find(ir::op::extent)) {
         made.kind = step_kind::extent;
         made.extent = g_.payload(*f).dims[0];
         return push(s, made);
       }
       made.kind = step_kind::scalar;
-      made.access = add_access(s.n, {ensure_buffer(view.base), base.shape, {}});
+      const bool direct = base.scalar();
+      made.access = add_access(s.n, {ensure_buffer(view.base), direct ? base.shape : g_[value].shape, direct ? std::vector<view_step>{} : view.steps});
       return push(s, made);
     }
     access a{ensure_buffer(view.base), g_[value].shape, view.steps};
