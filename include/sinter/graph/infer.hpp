@@ -228,8 +228,8 @@ constexpr inferred infer_composite(graph& g, op code, std::span<const int> in) {
 
 }  // namespace detail
 
-// The dtype and shape of `code` applied to these operands, or the fault.
-constexpr inferred infer(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes,
+// The rule of each op alone; what everybody calls is `infer`.
+constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes,
                          std::span<const dim> dims) {
   if (code == op::matmul) return detail::infer_matmul(g, in, attributes);
   switch (info(code).kind) {
@@ -254,18 +254,25 @@ constexpr inferred infer(graph& g, op code, std::span<const int> in, std::span<c
   return {};
 }
 
+// The dtype and shape of `code` applied to these operands, or the fault. In a bound graph an extent that is one is the
+// number 1, also where it is computed ((s0 + 1) / 2 of two rows), under a guard.
+constexpr inferred infer(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes,
+                         std::span<const dim> dims) {
+  inferred out = infer_by_rule(g, code, in, attributes, dims);
+  if (g.symbol_values.empty()) return out;
+  for (dim& d : out.shape) {
+    if (d.is_constant() || g.dims.evaluate(d, g.symbol_values) != 1) continue;
+    g.guards.push_back({guard::fact::equal, d, dim(1)});
+    d = dim(1);
+  }
+  return out;
+}
+
 // Checks the node and adds it. After a fault (while tracing) the result is a harmless stand-in: the first operand.
 constexpr int append(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes = {},
                      std::span<const dim> dims = {}) {
   if (g.failed()) return in.empty() ? 0 : in[0];
-  inferred result = infer(g, code, in, attributes, dims);
-  // In a bound graph an extent that is one is the number 1, also where it is computed: (s0 + 1) / 2 of three rows.
-  if (!g.symbol_values.empty())
-    for (dim& d : result.shape)
-      if (!d.is_constant() && g.dims.evaluate(d, g.symbol_values) == 1) {
-        g.guards.push_back({guard::fact::equal, d, dim(1)});
-        d = dim(1);
-      }
+  const inferred result = infer(g, code, in, attributes, dims);
   if (result.problem.kind != fault_kind::none) {
     g.fail(result.problem, in);
     return in.empty() ? 0 : in[0];

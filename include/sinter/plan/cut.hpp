@@ -54,6 +54,7 @@ class cut_enumeration {
  public:
   explicit cut_enumeration(const value_graph& g)
       : g_(g), cuts_(static_cast<std::size_t>(g.size())), best_(static_cast<std::size_t>(g.size()), 0), users_(static_cast<std::size_t>(g.size()), 0) {
+    for (int v = 0; v < g.size(); ++v) base_.push_back(resolve(g, v).base);
     for (const value_class& v : g.values())
       for (int operand : v.forms.front().operands) users_[static_cast<std::size_t>(operand)] += 1;
     for (int v = 0; v < g.size(); ++v) enumerate(v);
@@ -227,7 +228,7 @@ class cut_enumeration {
     }
     for (int leaf : c.leaves) {
       if (g_[leaf].scalar()) continue;
-      const int base = resolve(g_, leaf).base;
+      const int base = base_[static_cast<std::size_t>(leaf)];
       const double bytes = g_[base].elements * static_cast<double>(size_of(g_[base].type));
       const bool given = g_[base].find(ir::op::argument) != nullptr;
       cost += bytes * byte_cost(bytes) * (given ? 1 : 2);
@@ -248,7 +249,7 @@ class cut_enumeration {
   int stored_leaves(const cut& c) const {
     int count = 0;
     for (int leaf : c.leaves) {
-      const value_class& base = g_[resolve(g_, leaf).base];
+      const value_class& base = g_[base_[static_cast<std::size_t>(leaf)]];
       count += base.scalar() || base.is_constant || base.find(ir::op::argument) != nullptr ? 0 : 1;
     }
     return count;
@@ -277,6 +278,7 @@ class cut_enumeration {
   }
 
   const value_graph& g_;
+  std::vector<int> base_;  // by value: what is stored when the value is read
   std::vector<std::vector<cut>> cuts_;
   std::vector<double> best_;   // by value: the estimate of its best cut
   std::vector<double> users_;  // by value: how many forms read it

@@ -200,7 +200,7 @@ inline void verify_memory(const plan& p) {
       if (own.place != place::arena || own.bytes == 0) return;
       bool held = false;
       for (int o : owners)
-        held = held || o == b || (range(o) == range(b) && p.buffers[static_cast<std::size_t>(o)].type == own.type);
+        held = held || o == b || (range(o).first == range(b).first && p.buffers[static_cast<std::size_t>(o)].type == own.type);
       if (!held) complain(i, "reads buffer " + std::to_string(b) + ", which nobody holds");
     });
     for (const store& s : n.stores) {

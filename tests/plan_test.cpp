@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Planning: a transformer's training graph in under a second, memory plans that hold what they promise, a verifier that
+// rejects a corrupted one.
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include <sinter/function/explain.hpp>
+
+#include "support/run_graph.hpp"
+#include "support/transformer_graph.hpp"
+
+namespace sn = sinter;
+namespace ir = sinter::ir;
+using ir::op;
+using ir::value;
+using sn::dtype;
+
+namespace {
+
+sn::planning::planned plan_of(const ir::graph& bound, std::span<const ir::instruction> instructions) {
+  sn::rules::tensor_egraph graph;
+  const auto outputs = sn::rules::load(graph, bound);
+  sn::rules::saturate(graph);
+  sn::planning::add_instructions(graph, instructions);
+  std::vector<int> assigned;
+  for (const ir::output& o : bound.outputs) assigned.push_back(o.assigned_argument);
+  int arguments = 0;
+  for (int id = 0; id < bound.size(); ++id)
+    if (bound[id].code == op::argument) arguments = std::max(arguments, static_cast<int>(bound.attributes(id)[1]) + 1);
+  return sn::planning::make_plan(graph, bound.symbol_values, outputs, assigned, arguments, instructions);
+}
+
+ir::graph softmax_chain() {
+  ir::graph g;
+  value x = ir::argument(g, dtype::f32, 0, {ir::dim(64), ir::dim(64)});
+  for (int i = 0; i < 4; ++i) {
+    x = ir::matmul(x, x);
+    x = value{&g, ir::append(g, op::softmax, {x.id}, {2})};
+  }
+  g.outputs.push_back({x.id, -1});
+  return ir::bind(g, std::vector<sn::shape_vector>{{64, 64}});
+}
+
+}  // namespace
+
+TEST_CASE("a transformer training graph of some 750 nodes is planned in under a second") {
+  const ir::graph bound = sn::test::transformer_training_step();
+  REQUIRE(bound.size() > 700);
+  const sn::program_code code = test_support::all_code();
+  const auto start = std::chrono::steady_clock::now();
+  const sn::planning::planned p = plan_of(bound, code.instructions);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  MESSAGE(bound.size() << " nodes, " << p.plan.nests.size() << " nests of " << p.candidates << " considered, " << seconds << " s, arena "
+                       << p.plan.arena_bytes << " of at least " << p.plan.lower_bound_bytes);
+  CHECK(seconds < 1.0);
+  CHECK(p.plan.arena_bytes >= p.plan.lower_bound_bytes);
+  CHECK(p.plan.arena_bytes <= 2 * p.plan.lower_bound_bytes);
+}
+
+TEST_CASE("the memory verifier rejects buffers that lie over each other") {
+  sn::planning::planned p = plan_of(softmax_chain(), {});
+  sn::planning::verify_memory(p.plan);
+  REQUIRE(p.plan.arena_bytes > 0);
+  int moved = 0;
+  for (sn::planning::buffer& b : p.plan.buffers) {
+    if (b.place != sn::planning::place::arena || b.offset == 0) continue;
+    const std::size_t kept = b.offset;
+    b.offset = 0;
+    ++moved;
+    CHECK_THROWS_AS(sn::planning::verify_memory(p.plan), sn::graph_error);
+    b.offset = kept + 4;
+    CHECK_THROWS_AS(sn::planning::verify_memory(p.plan), sn::graph_error);
+    b.offset = kept;
+  }
+  CHECK(moved > 0);
+  sn::planning::verify_memory(p.plan);
+}
+
+TEST_CASE("planning is deterministic") {
+  const ir::graph g = softmax_chain();
+  const sn::planning::planned a = plan_of(g, {}), b = plan_of(g, {});
+  REQUIRE(a.plan.nests.size() == b.plan.nests.size());
+  CHECK(a.plan.cost == b.plan.cost);
+  for (std::size_t i = 0; i < a.plan.nests.size(); ++i)
+    CHECK(sn::detail::plan_printer(a.plan).nest_text(i) == sn::detail::plan_printer(b.plan).nest_text(i));
+}
