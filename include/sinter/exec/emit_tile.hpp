@@ -247,7 +247,7 @@ class tile_emitter {
     }
     for (std::size_t i = 0; i < s_.stores.size(); ++i) {
       const int stored = s_.store(i).step;
-      if (!s_.facts().is_row_level(s_.step(stored)) || s_.ready(stored) != list) continue;
+      if (!s_.stores[i].per_row || s_.ready(stored) != list) continue;
       const location source = row_vector(stored);
       add(p_.commands, store_command(i), {&source, 1});
       p_.operands.back().extent = value_class::row;
@@ -257,7 +257,7 @@ class tile_emitter {
   }
 
   bool is_full_store(std::size_t i, int phase) const {
-    return !s_.facts().is_row_level(s_.step(s_.store(i).step)) && s_.stores[i].phase == phase &&
+    return !s_.stores[i].per_row && s_.stores[i].phase == phase &&
            s_.facts().stores[i] != s_.request().stored_external;
   }
 

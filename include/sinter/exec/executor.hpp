@@ -122,7 +122,7 @@ class executor {
 
   void add(const planning::nest& nest, const kernel_table& kernels, const product_table& products) {
     switch (nest.kind) {
-      case planning::nest_kind::tile: nests_.emplace_back(std::in_place_type<tile_nest>, kernels, nest); return;
+      case planning::nest_kind::tile: nests_.emplace_back(std::in_place_type<tile_nest>, plan_, kernels, nest); return;
       case planning::nest_kind::column: nests_.emplace_back(std::in_place_type<column_nest>, kernels, nest); return;
       case planning::nest_kind::matmul:
         nests_.emplace_back(std::in_place_type<matmul_nest>, *plan_, kernels, products, nest);

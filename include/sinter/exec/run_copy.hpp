@@ -23,7 +23,7 @@ class assemble_nest {
     const double share = nest.predicted_nanoseconds / static_cast<double>(nest.pieces.size() + 1);
     for (const planning::piece& piece : nest.pieces) {
       copies_.push_back(copy_nest(piece.source, out.type, buffer_, share));
-      pieces_.emplace_back(kernels, copies_.back());
+      pieces_.emplace_back(nullptr, kernels, copies_.back());
     }
     dispatch(out.type, [&]<class T>(std::type_identity<T>) {
       const auto value = static_cast<T>(nest.fill);
@@ -99,7 +99,7 @@ class alias_nest {
   alias_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
       : nest_(&nest), buffer_(nest.stores.at(0).buffer), must_copy_(must_copy(plan, nest)),
         copy_(copy_nest(nest.accesses.at(0), plan.buffers[static_cast<std::size_t>(buffer_)].type, buffer_, nest.predicted_nanoseconds)),
-        copier_(kernels, copy_) {}
+        copier_(nullptr, kernels, copy_) {}
 
   alias_nest(const alias_nest&) = delete;  // the copier refers to the copy
   alias_nest& operator=(const alias_nest&) = delete;

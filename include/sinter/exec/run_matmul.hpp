@@ -42,12 +42,12 @@ class matmul_nest {
   matmul_nest(const planning::plan& plan, const kernel_table& kernels, const product_table& products, const planning::nest& nest)
       : nest_(&nest), product_(find_product(nest)),
         multiply_(products[static_cast<std::size_t>(nest.body[static_cast<std::size_t>(product_)].type)]),
-        rest_(kernels, nest, analyze_tile(nest, geometry::block, all_stores(nest), product_, -1)) {
+        rest_(kernels, nest, analyze_tile(&plan, nest, geometry::block, all_stores(nest), product_, -1)) {
     type_ = nest.body[static_cast<std::size_t>(product_)].type;
     if (multiply_ == nullptr) throw dtype_error("executor: no matrix product for " + std::string(name(type_)));
     for (std::size_t i = 0; i < 2; ++i) {
       copies_[i] = copy_nest(nest.accesses[i], type_, -1, nest.predicted_nanoseconds);
-      packers_[i] = std::make_unique<tile_nest>(kernels, copies_[i]);
+      packers_[i] = std::make_unique<tile_nest>(nullptr, kernels, copies_[i]);
     }
     scratch_buffer_ = static_cast<int>(plan.buffers.size());
   }
@@ -173,12 +173,12 @@ class matmul_nest {
 
   // Where blocks of the product are computed: in the memory of a store of the product itself; else in the memory of the
   // store that is the last to need it; else (destination -1) in scratch.
-  int find_destination(const binding& at) const {
+  int find_destination(const binding& at, const shape_vector& space) const {
     if (nest_->product_in_scratch) return -1;
     const tile_analysis& facts = rest_.facts();
-    const auto safe = [&](const planning::store& s) {
-      const planning::step& stored = nest_->body[static_cast<std::size_t>(s.step)];
-      if (facts.is_row_level(stored) || stored.type != type_) return false;
+    const auto safe = [&](std::size_t number) {
+      const planning::store& s = nest_->stores[number];
+      if (element_count(at[s.buffer].shape) != element_count(space) || nest_->body[static_cast<std::size_t>(s.step)].type != type_) return false;
       for (std::size_t i = 0; i < nest_->body.size(); ++i)
         if (facts.alive[i] && nest_->body[i].kind == planning::step_kind::load &&
             may_overlap(at.plan(), at[s.buffer].buffer,
@@ -187,16 +187,16 @@ class matmul_nest {
       return true;
     };
     for (std::size_t i = 0; i < nest_->stores.size(); ++i)
-      if (facts.origin[static_cast<std::size_t>(nest_->stores[i].step)] == product_ && safe(nest_->stores[i]))
+      if (facts.origin[static_cast<std::size_t>(nest_->stores[i].step)] == product_ && safe(i))
         return static_cast<int>(i);
     for (std::size_t i = 0; i < nest_->stores.size(); ++i)
-      if (facts.phases == 1 && !facts.is_used_behind(*nest_, product_, nest_->stores[i].step) && safe(nest_->stores[i]))
+      if (facts.phases == 1 && !facts.is_used_behind(*nest_, product_, nest_->stores[i].step) && safe(i))
         return static_cast<int>(i);
     return -1;
   }
 
   void bind_rest(const binding& at, const shape_vector& space) {
-    destination_ = find_destination(at);
+    destination_ = find_destination(at, space);
     walk_request request;
     request.space = space;
     request.outer_count = space.size() - 1;

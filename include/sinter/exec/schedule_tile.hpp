@@ -45,6 +45,7 @@ struct bound_value {
 
 struct bound_store {
   int stream = -1;
+  bool per_row = false;   // stores one value per row
   int phase = 0;
   bool deferred = false;  // written when all loads of the phase are done
 };
@@ -141,10 +142,10 @@ class tile_schedule {
     return static_cast<int>(program.streams.size()) - 1;
   }
 
-  // Row-major positions in the space of a step: in the whole space, or in its kept axes.
-  strided_view positions(const planning::step& s) const {
+  // Row-major positions in the whole space, or in its kept axes.
+  strided_view positions(bool per_row) const {
     strided_view view{-1, 0, request_.space, {}};
-    if (facts_.is_row_level(s))
+    if (per_row && facts_.has_row_level)
       for (std::size_t i = order_.size() - static_cast<std::size_t>(nest_->inner_axes); i < order_.size(); ++i)
         view.shape[order_[i]] = 1;
     view.strides = row_major_strides(view.shape);
@@ -156,13 +157,20 @@ class tile_schedule {
       if (alive(i) && i != facts_.external) add_operand(at, step(i), values[static_cast<std::size_t>(i)]);
     for (std::size_t i = 0; i < stores.size(); ++i) {
       const planning::step& s = step(store(i).step);
-      strided_view view = positions(s);
       if (request_.destination != nullptr) {
-        view = *request_.destination;
-      } else {
-        view.buffer = at[store(i).buffer].buffer;
-        view.offset = at[store(i).buffer].offset;
+        stores[i].stream = add_stream(*request_.destination, size_of(s.type));
+        continue;
       }
+      const strided_view& target = at[store(i).buffer];
+      // Extents that are equal at hand need not have been so as symbols: what the buffer holds decides.
+      const strided_view per_row = positions(true), all = positions(false);
+      stores[i].per_row = facts_.row_store[i] || (facts_.has_row_level && target.shape == per_row.shape && target.shape != all.shape);
+      strided_view view = stores[i].per_row ? per_row : all;
+      if (element_count(view.shape) != element_count(target.shape))
+        throw graph_error("executor: " + nest_->label + ": a value of shape " + to_string(view.shape) +
+                          " does not fit into its buffer of shape " + to_string(target.shape));
+      view.buffer = target.buffer;
+      view.offset = target.offset;
       stores[i].stream = add_stream(view, size_of(s.type));
       stores[i].phase = ready(store(i).step);
     }
@@ -182,7 +190,7 @@ class tile_schedule {
         v.stream = add_stream(view, size_of(s.type));
         return;
       }
-      case planning::step_kind::random: v.stream = add_stream(positions(s), size_of(s.type)); return;
+      case planning::step_kind::random: v.stream = add_stream(positions(facts_.is_row_level(s)), size_of(s.type)); return;
       case planning::step_kind::constant: v.at = constant(s.constant, s.type); return;
       case planning::step_kind::extent: {
         const std::int64_t extent = at.evaluate(s.extent);
@@ -234,7 +242,7 @@ class tile_schedule {
   // the last step that reads it.
   void find_conflicts(const binding& at) {
     for (std::size_t i = 0; i < stores.size(); ++i) {
-      if (request_.destination != nullptr || facts_.is_row_level(step(store(i).step))) continue;
+      if (request_.destination != nullptr || stores[i].per_row) continue;
       const int target = program.streams[static_cast<std::size_t>(stores[i].stream)].buffer;
       for (int l = 0; l < step_count(); ++l) {
         if (!alive(l) || step(l).kind != planning::step_kind::load) continue;

@@ -39,6 +39,7 @@ struct tile_analysis {
   int external = -1;            // the step whose value the nest hands in
   int column_reduction = -1;    // geometry::columns: the step that ends the program
   std::vector<int> stores;      // numbers of the nest's stores that this program makes
+  std::vector<bool> row_store;  // of those: one value per row is stored
   std::vector<bool> alive;
   std::vector<int> ready;       // phase, or the list of row commands before it
   std::vector<int> origin;      // of steps that only rename another value; of others, the step itself
@@ -89,18 +90,32 @@ inline void find_alive(const planning::nest& nest, tile_analysis& out) {
   }
 }
 
+// A row-level value, or a value without axes that is stored as one value per row.
+inline bool stores_rows(const planning::plan* plan, const planning::nest& nest, const tile_analysis& facts,
+                        const planning::store& s) {
+  if (!facts.has_row_level) return false;
+  if (nest.body[static_cast<std::size_t>(s.step)].level == planning::level::row) return true;
+  if (plan == nullptr || s.buffer < 0) return false;
+  ir::symbolic_shape kept = nest.space;
+  for (std::size_t i = kept.size() - static_cast<std::size_t>(nest.inner_axes); i < kept.size(); ++i)
+    kept[nest.axis_order.empty() ? static_cast<int>(i) : nest.axis_order[i]] = ir::dim(1);
+  const ir::symbolic_shape& stored = plan->buffers[static_cast<std::size_t>(s.buffer)].shape;
+  return stored == kept && !(stored == nest.space);
+}
+
 }  // namespace detail
 
 /// The facts of the part of a nest's body that makes `stores` (and `column_reduction`, if it is not -1). The value of
-/// step `external` comes from outside. Throws graph_error for a body that does not fit its nest.
-inline tile_analysis analyze_tile(const planning::nest& nest, geometry kind, std::vector<int> stores, int external,
-                                  int column_reduction) {
+/// step `external` comes from outside. Without a plan, stores are as their steps' levels say. Throws graph_error for a body that does not fit its nest.
+inline tile_analysis analyze_tile(const planning::plan* plan, const planning::nest& nest, geometry kind,
+                                  std::vector<int> stores, int external, int column_reduction) {
   tile_analysis out;
   out.kind = kind;
   out.external = external;
   out.column_reduction = column_reduction;
   out.stores = std::move(stores);
   out.has_row_level = nest.inner_axes > 0 && nest.kind != planning::nest_kind::column;
+  detail::require_step(static_cast<std::size_t>(nest.inner_axes) <= nest.space.size(), nest, "more inner axes than axes");
   detail::find_alive(nest, out);
   out.ready.assign(nest.body.size(), 0);
   out.origin.resize(nest.body.size());
@@ -118,10 +133,10 @@ inline tile_analysis analyze_tile(const planning::nest& nest, geometry kind, std
     detail::require_step(ends_columns || out.has_row_level, nest, "a reduction without axes to reduce");
     if (!ends_columns) ++out.ready[i];
   }
-  for (int s : out.stores) {
-    const planning::step& stored = nest.body[static_cast<std::size_t>(nest.stores[static_cast<std::size_t>(s)].step)];
-    if (!out.is_row_level(stored))
-      out.phases = std::max(out.phases, out.ready[static_cast<std::size_t>(nest.stores[static_cast<std::size_t>(s)].step)] + 1);
+  for (int i : out.stores) {
+    const planning::store& s = nest.stores[static_cast<std::size_t>(i)];
+    out.row_store.push_back(detail::stores_rows(plan, nest, out, s));
+    if (!out.row_store.back()) out.phases = std::max(out.phases, out.ready[static_cast<std::size_t>(s.step)] + 1);
   }
   return out;
 }

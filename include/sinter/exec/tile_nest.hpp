@@ -18,16 +18,17 @@ namespace sinter::exec {
 
 class tile_nest {
  public:
-  tile_nest(const kernel_table& kernels, const planning::nest& nest)
+  /// `plan`: null for copies, which are part of another nest.
+  tile_nest(const planning::plan* plan, const kernel_table& kernels, const planning::nest& nest)
       : nest_(&nest), tile_(kernels, nest,
-                            analyze_tile(nest, nest.inner_axes > 0 ? geometry::rows : geometry::free, all_stores(nest), -1, -1)) {}
+                            analyze_tile(plan, nest, nest.inner_axes > 0 ? geometry::rows : geometry::free,
+                                         all_stores(nest), -1, -1)) {}
 
   /// `destination`: where the only store of a copy goes, if not simply into its buffer.
   memory_need bind(const binding& at, const strided_view* destination = nullptr) {
     walk_request request;
     request.space = at.evaluate(nest_->space);
     const auto inner = static_cast<std::size_t>(nest_->inner_axes);
-    detail::require_step(inner <= request.space.size(), *nest_, "more inner axes than axes");
     request.outer_count = request.space.size() - inner;
     request.destination = destination;
     tile_.bind(at, request);

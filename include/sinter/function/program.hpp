@@ -232,7 +232,7 @@ class program {
     for (auto& each : c.buckets) {
       bool same = each->corner.size() == symbols.size();
       for (std::size_t i = 0; same && i < symbols.size(); ++i) same = each->corner[i] == planning::bucket_corner(symbols[i]);
-      if (same) return *each;
+      if (same && (!each->planned.may_outgrow || planning::fits(each->planned.plan, symbols))) return *each;
     }
     auto made = std::make_unique<detail::bucket>();
     for (std::int64_t s : symbols) made->corner.push_back(planning::bucket_corner(s));

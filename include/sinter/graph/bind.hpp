@@ -85,6 +85,19 @@ inline void report_failed_broadcast(graph& out, const graph& traced, op user, st
   if (problem.kind != fault_kind::none) throw_fault(problem, out.operand_text(operands));
 }
 
+// An extent that was left to broadcasting is, in a bound graph, the one operand's that is not 1 (or any that agree).
+inline dim settled(graph& g, dim d) {
+  if (d.is_constant() || g.dims.kind(d) != dim_kind::broadcast) return d;
+  const std::span<const std::int64_t> operands = g.dims.operands(d);
+  const std::vector<std::int64_t> atoms(operands.begin(), operands.end());
+  dim found(1);
+  for (std::int64_t code : atoms) {
+    const dim atom = dim::from_code(code);
+    if (g.is_one(atom) != truth::yes && (found == dim(1) || atom.is_constant())) found = atom;
+  }
+  return found;
+}
+
 inline graph replay_all(const graph& traced, std::span<const dim> symbols, std::span<const std::int64_t> values) {
   graph out;
   out.symbol_values.assign(values.begin(), values.end());
@@ -100,7 +113,7 @@ inline graph replay_all(const graph& traced, std::span<const dim> symbols, std::
     for (int i : traced.inputs(id)) in.push_back(moved[static_cast<std::size_t>(i)]);
     report_failed_broadcast(out, traced, traced[id].code, traced.inputs(id), moved, replacement);
     moved[static_cast<std::size_t>(id)] =
-        replay(out, traced, id, in, [&](dim d) { return out.dims.substitute(traced.dims, d, replacement); });
+        replay(out, traced, id, in, [&](dim d) { return settled(out, out.dims.substitute(traced.dims, d, replacement)); });
   }
   for (const output& o : traced.outputs)
     report_failed_broadcast(out, traced, op::broadcast_to, std::span<const int>(&o.node, 1), moved, replacement);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <utility>
@@ -21,6 +22,7 @@ struct cut {
   int inner_axes = 0;                       // > 0: rows, the last axes of `space` are reduced inside
   ir::symbolic_shape space;                 // the iteration space if inner_axes > 0
   int product = -1;                         // the value of the body that a matmul computes, or -1
+  std::array<int, 2> factors{-1, -1};       // its operands, which must be in memory whatever else is computed inside
   double cost = 0;
 
   bool computes(int value) const {
@@ -169,6 +171,7 @@ class cut_enumeration {
     if (each.operands[1] != each.operands[0]) c.leaves.push_back(each.operands[1]);
     std::ranges::sort(c.leaves);
     c.product = v;
+    c.factors = {each.operands[0], each.operands[1]};
     add(found, std::move(c), v, f);
   }
 
@@ -197,7 +200,10 @@ class cut_enumeration {
     out.inner_axes = rows.inner_axes;
     out.space = rows.space;
     if (out.product >= 0 && out.inner_axes != 0) return std::nullopt;
+    out.factors = a.product >= 0 ? a.factors : b.factors;
     std::ranges::set_union(a.body, b.body, std::back_inserter(out.body));
+    for (int factor : out.factors)
+      if (out.computes(factor)) return std::nullopt;
     for (std::size_t i = 1; i < out.body.size(); ++i)
       if (out.body[i].first == out.body[i - 1].first) return std::nullopt;  // one value in two forms
     std::vector<int> leaves;

@@ -53,11 +53,19 @@ void for_each_read(const nest& n, Visitor visit) {
 
 }  // namespace detail
 
+// Is the memory reserved for every buffer enough for these extents? Within a bucket it is wherever extents grow with
+// their symbols; a difference (the length of a slice) may be larger below the corner than at it.
+inline bool fits(const plan& p, std::span<const std::int64_t> symbols) {
+  for (const buffer& b : p.buffers)
+    if (b.place == place::arena && buffer_bytes(p, b, symbols) > b.bytes) return false;
+  return true;
+}
+
 // Fills in offsets, arena_bytes, lower_bound_bytes and may_alias, and drops the aliases between arena buffers (they are
-// one piece of memory). `corner`: the values of the symbols to reserve for.
-inline void plan_memory(plan& p, std::span<const std::int64_t> corner, int arguments, int outputs) {
+// one piece of memory). `symbols`: the extents at hand; `corner`: the largest of their bucket.
+inline void plan_memory(plan& p, std::span<const std::int64_t> symbols, std::span<const std::int64_t> corner, int arguments, int outputs) {
   const std::size_t count = p.buffers.size();
-  for (buffer& b : p.buffers) b.bytes = b.place == place::arena ? buffer_bytes(p, b, corner) : 0;
+  for (buffer& b : p.buffers) b.bytes = b.place == place::arena ? std::max(buffer_bytes(p, b, corner), buffer_bytes(p, b, symbols)) : 0;
 
   detail::memory_groups groups(count);
   std::erase_if(p.nests, [&](const nest& n) {

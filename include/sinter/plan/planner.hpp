@@ -19,6 +19,7 @@ struct planned {
   planning::plan plan;
   std::size_t goals = 0;
   std::size_t candidates = 0;
+  bool may_outgrow = false;  // extents that are computed: memory is checked for each call's extents (see `fits`)
   double seconds = 0;
 };
 
@@ -51,8 +52,11 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   std::vector<std::int64_t> corner;
   for (std::int64_t s : symbols) corner.push_back(bucket_corner(s));
   if (corner.empty()) corner.push_back(0);
-  plan_memory(out.plan, corner, arguments, static_cast<int>(output_classes.size()));
+  plan_memory(out.plan, graph.language().terms().symbol_values, corner, arguments, static_cast<int>(output_classes.size()));
   verify_memory(out.plan);
+  for (const buffer& b : out.plan.buffers)
+    for (ir::dim d : b.shape)
+      out.may_outgrow = out.may_outgrow || (!d.is_constant() && out.plan.dims.kind(d) != ir::dim_kind::symbol);
   out.candidates = nests.all().size();
   for (int v = 0; v < values.size(); ++v) out.goals += nests.is_goal(v) ? 1 : 0;
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
