@@ -135,7 +135,8 @@ class tensor_language {
     const facts known = graph.data(id);
     if (!known.is_constant || known.term < 0) return;
     const ir::value plain = ir::constant(terms_, terms_[known.term].type, known.constant);
-    graph.unite(id, add(graph, ir::broadcast_to(plain, terms_[known.term].shape)));
+    const ir::symbolic_shape wanted = terms_[known.term].shape;  // a copy: appending nodes moves the term
+    graph.unite(id, add(graph, ir::broadcast_to(plain, wanted)));
   }
 
   // Two values of different shape, dtype or constant are never equal, whatever a rule says.
