@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Element-wise kernels: silu(2x + 1/2) * y, bias and relu, Black-Scholes, transpose and add, broadcasts.
+// Element-wise kernels: silu(2x + 1/2) * y, bias and relu, Black-Scholes, transpose and add,
+// broadcasts.
 #include "support.hpp"
 
 namespace {
@@ -67,16 +68,20 @@ void blackscholes_eigen(benchmark::State& state) {
   const auto spot = as_array(s), strike = as_array(k), time = as_array(t);
   auto o = as_array(out);
   for (auto _ : state) {
-    // Blocked by hand, as an Eigen user would, so that d1 and d2 are computed once and stay in L1. Eigen 3.4 has no
-    // vectorised erf outside of its unsupported modules; this is std::erf per element.
+    // Blocked by hand, as an Eigen user would, so that d1 and d2 are computed once and stay in L1.
+    // Eigen 3.4 has no vectorised erf outside of its unsupported modules; this is std::erf per
+    // element.
     constexpr Eigen::Index step = 1024;
     Eigen::Array<float, step, 1> deviation, d1, d2;
     for (Eigen::Index i = 0; i < n; i += step) {
-      const auto sp = spot.segment<step>(i), st = strike.segment<step>(i), ti = time.segment<step>(i);
+      const auto sp = spot.segment<step>(i), st = strike.segment<step>(i),
+                 ti = time.segment<step>(i);
       deviation = 0.3f * ti.sqrt();
       d1 = ((sp / st).log() + 0.065f * ti) / deviation;
       d2 = d1 - deviation;
-      const auto normal = [](auto& d) { d = 0.5f * (1.0f + (d * 0.70710678f).unaryExpr([](float v) { return std::erf(v); })); };
+      const auto normal = [](auto& d) {
+        d = 0.5f * (1.0f + (d * 0.70710678f).unaryExpr([](float v) { return std::erf(v); }));
+      };
       normal(d1);
       normal(d2);
       o.segment<step>(i) = sp * d1 - st * (-0.02f * ti).exp() * d2;

@@ -15,7 +15,8 @@ auto eigen_gelu(const X& x) {
 void linear_gelu_sinter(benchmark::State& state) {
   auto x = matrix_of(512, 768), w = matrix_of(768, 3072, -0.05f, 0.05f), out = matrix_of(512, 3072);
   auto b = vector(3072);
-  auto f = sn::fuse([](auto m, auto weight, auto bias) { return sn::gelu_tanh(sn::matmul(m, weight) + bias); });
+  auto f = sn::fuse(
+      [](auto m, auto weight, auto bias) { return sn::gelu_tanh(sn::matmul(m, weight) + bias); });
   for (auto _ : state) f.into(out)(x, w, b);
   count_flops(state, 2.0 * 512 * 768 * 3072);
 }
@@ -35,7 +36,8 @@ BENCHMARK(linear_gelu_sinter)->Name("linear_gelu/sinter")->UseRealTime();
 BENCHMARK(linear_gelu_eigen)->Name("linear_gelu/eigen")->UseRealTime();
 
 void mlp_sinter(benchmark::State& state) {
-  auto x = matrix_of(512, 768), w1 = matrix_of(768, 3072, -0.05f, 0.05f), w2 = matrix_of(3072, 768, -0.05f, 0.05f), out = matrix_of(512, 768);
+  auto x = matrix_of(512, 768), w1 = matrix_of(768, 3072, -0.05f, 0.05f),
+       w2 = matrix_of(3072, 768, -0.05f, 0.05f), out = matrix_of(512, 768);
   auto b1 = vector(3072), b2 = vector(768);
   auto f = sn::fuse([](auto m, auto w_1, auto b_1, auto w_2, auto b_2) {
     return sn::matmul(sn::gelu_tanh(sn::matmul(m, w_1) + b_1), w_2) + b_2;
@@ -44,7 +46,8 @@ void mlp_sinter(benchmark::State& state) {
   count_flops(state, 4.0 * 512 * 768 * 3072);
 }
 void mlp_eigen(benchmark::State& state) {
-  auto x = matrix_of(512, 768), w1 = matrix_of(768, 3072, -0.05f, 0.05f), w2 = matrix_of(3072, 768, -0.05f, 0.05f), out = matrix_of(512, 768);
+  auto x = matrix_of(512, 768), w1 = matrix_of(768, 3072, -0.05f, 0.05f),
+       w2 = matrix_of(3072, 768, -0.05f, 0.05f), out = matrix_of(512, 768);
   auto b1 = vector(3072), b2 = vector(768);
   matrix hidden(512, 3072);
   auto o = as_matrix(out);
@@ -63,12 +66,14 @@ BENCHMARK(mlp_eigen)->Name("mlp/eigen")->UseRealTime();
 
 // As written: (A B) v. Eigen computes what is written, sinter re-associates.
 void chain_sinter(benchmark::State& state) {
-  auto a = matrix_of(1024, 1024), b = matrix_of(1024, 1024), v = matrix_of(1024, 1), out = matrix_of(1024, 1);
+  auto a = matrix_of(1024, 1024), b = matrix_of(1024, 1024), v = matrix_of(1024, 1),
+       out = matrix_of(1024, 1);
   auto f = sn::fuse([](auto x, auto y, auto z) { return sn::matmul(sn::matmul(x, y), z); });
   for (auto _ : state) f.into(out)(a, b, v);
 }
 void chain_eigen(benchmark::State& state) {
-  auto a = matrix_of(1024, 1024), b = matrix_of(1024, 1024), v = matrix_of(1024, 1), out = matrix_of(1024, 1);
+  auto a = matrix_of(1024, 1024), b = matrix_of(1024, 1024), v = matrix_of(1024, 1),
+       out = matrix_of(1024, 1);
   auto o = as_matrix(out);
   for (auto _ : state) {
     o.noalias() = (as_matrix(a) * as_matrix(b)) * as_matrix(v);

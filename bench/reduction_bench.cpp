@@ -24,7 +24,8 @@ BENCHMARK(mse_eigen)->Name("mse_16m/eigen")->UseRealTime();
 
 void batchnorm_sinter(benchmark::State& state) {
   auto x = matrix_of(8192, 512), out = matrix_of(8192, 512);
-  auto f = sn::fuse([](auto m) { return (m - sn::mean(m, 0, true)) * sn::rsqrt(sn::var(m, 0, true) + 1e-5f); });
+  auto f = sn::fuse(
+      [](auto m) { return (m - sn::mean(m, 0, true)) * sn::rsqrt(sn::var(m, 0, true) + 1e-5f); });
   for (auto _ : state) f.into(out)(x);
   count_bytes(state, 8 * 8192 * 512);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Training steps: 784-512-10 with batch 128, and a small network where overhead counts; call overhead.
+// Training steps: 784-512-10 with batch 128, and a small network where overhead counts; call
+// overhead.
 #include "support.hpp"
 
 namespace {
@@ -7,12 +8,13 @@ namespace {
 using namespace bench;
 
 struct mlp_step {
-  constexpr auto operator()(auto x, auto label, auto w1, auto b1, auto w2, auto b2, auto rate) const {
+  constexpr auto operator()(auto x, auto label, auto w1, auto b1, auto w2, auto b2,
+                            auto rate) const {
     auto hidden = sn::relu(sn::matmul(x, w1) + b1);
     auto loss = sn::cross_entropy(sn::matmul(hidden, w2) + b2, label);
     auto [dw1, db1, dw2, db2] = sn::gradients(loss, w1, b1, w2, b2);
-    return sn::outputs(loss, sn::assign(w1, w1 - rate * dw1), sn::assign(b1, b1 - rate * db1), sn::assign(w2, w2 - rate * dw2),
-                       sn::assign(b2, b2 - rate * db2));
+    return sn::outputs(loss, sn::assign(w1, w1 - rate * dw1), sn::assign(b1, b1 - rate * db1),
+                       sn::assign(w2, w2 - rate * dw2), sn::assign(b2, b2 - rate * db2));
   }
 };
 
@@ -22,8 +24,10 @@ sn::tensor<std::int32_t, 1> labels(std::int64_t n, std::int32_t classes) {
   return out;
 }
 
-void train_sinter(benchmark::State& state, std::int64_t batch, std::int64_t in, std::int64_t hidden, std::int64_t out) {
-  auto x = matrix_of(batch, in), w1 = matrix_of(in, hidden, -0.05f, 0.05f), w2 = matrix_of(hidden, out, -0.05f, 0.05f);
+void train_sinter(benchmark::State& state, std::int64_t batch, std::int64_t in, std::int64_t hidden,
+                  std::int64_t out) {
+  auto x = matrix_of(batch, in), w1 = matrix_of(in, hidden, -0.05f, 0.05f),
+       w2 = matrix_of(hidden, out, -0.05f, 0.05f);
   auto b1 = vector(hidden), b2 = vector(out);
   auto y = labels(batch, static_cast<std::int32_t>(out));
   sn::tensor<float, 0> loss;
@@ -32,8 +36,10 @@ void train_sinter(benchmark::State& state, std::int64_t batch, std::int64_t in, 
 }
 
 // The same step by hand: forward, softmax cross-entropy, backward, updates.
-void train_eigen(benchmark::State& state, std::int64_t batch, std::int64_t in, std::int64_t hidden, std::int64_t out) {
-  auto xs = matrix_of(batch, in), w1s = matrix_of(in, hidden, -0.05f, 0.05f), w2s = matrix_of(hidden, out, -0.05f, 0.05f);
+void train_eigen(benchmark::State& state, std::int64_t batch, std::int64_t in, std::int64_t hidden,
+                 std::int64_t out) {
+  auto xs = matrix_of(batch, in), w1s = matrix_of(in, hidden, -0.05f, 0.05f),
+       w2s = matrix_of(hidden, out, -0.05f, 0.05f);
   auto b1s = vector(hidden), b2s = vector(out);
   auto y = labels(batch, static_cast<std::int32_t>(out));
   auto x = as_matrix(xs), w1 = as_matrix(w1s), w2 = as_matrix(w2s);
@@ -73,12 +79,16 @@ BENCHMARK_CAPTURE(train_sinter, , 16, 128, 64, 10)->Name("small_train/sinter")->
 BENCHMARK_CAPTURE(train_eigen, , 16, 128, 64, 10)->Name("small_train/eigen")->UseRealTime();
 
 void small_mlp_sinter(benchmark::State& state) {
-  auto x = matrix_of(16, 128), w1 = matrix_of(128, 64), w2 = matrix_of(64, 64), w3 = matrix_of(64, 10), out = matrix_of(16, 10);
-  auto f = sn::fuse([](auto m, auto a, auto b, auto c) { return sn::matmul(sn::relu(sn::matmul(sn::relu(sn::matmul(m, a)), b)), c); });
+  auto x = matrix_of(16, 128), w1 = matrix_of(128, 64), w2 = matrix_of(64, 64),
+       w3 = matrix_of(64, 10), out = matrix_of(16, 10);
+  auto f = sn::fuse([](auto m, auto a, auto b, auto c) {
+    return sn::matmul(sn::relu(sn::matmul(sn::relu(sn::matmul(m, a)), b)), c);
+  });
   for (auto _ : state) f.into(out)(x, w1, w2, w3);
 }
 void small_mlp_eigen(benchmark::State& state) {
-  auto x = matrix_of(16, 128), w1 = matrix_of(128, 64), w2 = matrix_of(64, 64), w3 = matrix_of(64, 10), out = matrix_of(16, 10);
+  auto x = matrix_of(16, 128), w1 = matrix_of(128, 64), w2 = matrix_of(64, 64),
+       w3 = matrix_of(64, 10), out = matrix_of(16, 10);
   matrix h1(16, 64), h2(16, 64);
   auto o = as_matrix(out);
   for (auto _ : state) {

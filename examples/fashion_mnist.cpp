@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Trains a 784-512-10 network on Fashion-MNIST (Debian: dataset-fashion-mnist) with one fused function: loss, gradients
-// and updates are one graph, planned once and replayed for every batch.
+// Trains a 784-512-10 network on Fashion-MNIST (Debian: dataset-fashion-mnist) with one fused
+// function: loss, gradients and updates are one graph, planned once and replayed for every batch.
 //
 //   fashion_mnist [folder with the four IDX files] [epochs]
-#include <zlib.h>
-
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,11 +11,13 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
-#include <sinter/sinter.hpp>
+#include <zlib.h>
 
 #include "support/idx.hpp"
+#include <sinter/sinter.hpp>
 
 namespace sn = sinter;
 using sn::dyn;
@@ -40,8 +38,10 @@ data_set load(const std::string& folder, const std::string& part) {
     throw sn::io_error(folder + ": " + part + " images and labels do not belong together");
   if (std::ranges::any_of(classes.elements, [](std::uint8_t c) { return c > 9; }))
     throw sn::io_error(folder + ": " + part + " labels must be 0 to 9");
-  data_set out{images(static_cast<std::int64_t>(count), 784), labels(static_cast<std::int64_t>(count))};
-  std::ranges::transform(pixels.elements, out.x.begin(), [](std::uint8_t p) { return static_cast<float>(p) / 255.0f; });
+  data_set out{images(static_cast<std::int64_t>(count), 784),
+               labels(static_cast<std::int64_t>(count))};
+  std::ranges::transform(pixels.elements, out.x.begin(),
+                         [](std::uint8_t p) { return static_cast<float>(p) / 255.0f; });
   std::ranges::copy(classes.elements, out.y.begin());
   return out;
 }
@@ -92,7 +92,8 @@ int train(const std::string& folder, int epochs) {
   const bool terminal = isatty(STDOUT_FILENO) != 0;
   for (int epoch = 0; epoch < epochs; ++epoch) {
     std::ranges::shuffle(order, random);
-    const float rate = 0.1f * (1 + std::cos(3.14159265f * static_cast<float>(epoch) / static_cast<float>(epochs)));
+    const float rate =
+        0.1f * (1 + std::cos(3.14159265f * static_cast<float>(epoch) / static_cast<float>(epochs)));
     double total = 0;
     int drawn = -1;
     for (std::int64_t first = 0; first < count; first += batch_size) {
@@ -115,21 +116,28 @@ int train(const std::string& folder, int epochs) {
       const int percent = static_cast<int>(100 * (first + rows) / count);
       if (terminal && percent != drawn) {
         drawn = percent;
-        std::printf("\repoch %2d/%d  %3d %%  loss %.4f  %.0f s ", epoch + 1, epochs, percent, total / static_cast<double>(first + rows), elapsed());
+        std::printf("\repoch %2d/%d  %3d %%  loss %.4f  %.0f s ", epoch + 1, epochs, percent,
+                    total / static_cast<double>(first + rows), elapsed());
         std::fflush(stdout);
       }
     }
-    std::printf("%sepoch %2d/%d  loss %.4f  %.1f s      \n", terminal ? "\r" : "", epoch + 1, epochs, total / static_cast<double>(count), elapsed());
+    std::printf("%sepoch %2d/%d  loss %.4f  %.1f s      \n", terminal ? "\r" : "", epoch + 1,
+                epochs, total / static_cast<double>(count), elapsed());
     std::fflush(stdout);
   }
 
   const auto guessed = predict(test_set.x, w1, b1, w2, b2);
   std::int64_t right = 0;
-  for (std::int64_t i = 0; i < test_set.y.extent(0); ++i) right += guessed(i) == test_set.y(i) ? 1 : 0;
+  for (std::int64_t i = 0; i < test_set.y.extent(0); ++i)
+    right += guessed(i) == test_set.y(i) ? 1 : 0;
   const sn::program_statistics s = step.statistics();
-  std::printf("%.0f us per step of %d images (%lld steps, %zu saturation, %zu extraction), training took %.1f s\n",
-              in_steps.count() * 1e6 / static_cast<double>(steps), static_cast<int>(batch_size), static_cast<long long>(steps), s.saturations, s.extractions, elapsed());
-  std::printf("test accuracy: %.4f\n", static_cast<double>(right) / static_cast<double>(test_set.y.extent(0)));
+  std::printf(
+      "%.0f us per step of %d images (%lld steps, %zu saturation, %zu extraction), training took "
+      "%.1f s\n",
+      in_steps.count() * 1e6 / static_cast<double>(steps), static_cast<int>(batch_size),
+      static_cast<long long>(steps), s.saturations, s.extractions, elapsed());
+  std::printf("test accuracy: %.4f\n",
+              static_cast<double>(right) / static_cast<double>(test_set.y.extent(0)));
   return 0;
 }
 

@@ -7,7 +7,8 @@
 namespace sn = sinter;
 
 TEST_CASE("matmul of the wrong inner extent names op and shapes, and changes nothing") {
-  auto f = sn::fuse([](auto x, auto w) { return sn::outputs(sn::assign(x, x + 1.0f), sn::matmul(x, w)); });
+  auto f = sn::fuse(
+      [](auto x, auto w) { return sn::outputs(sn::assign(x, x + 1.0f), sn::matmul(x, w)); });
   sn::tensor<float, 2> x(2, 3), w(4, 5);
   const auto kept = x;
   CHECK_THROWS_WITH_AS(f(x, w), doctest::Contains("matmul(f32[2, 3], f32[4, 5])"), sn::shape_error);
@@ -17,16 +18,19 @@ TEST_CASE("matmul of the wrong inner extent names op and shapes, and changes not
 TEST_CASE("reshape of the wrong size") {
   auto f = sn::fuse([](auto x) { return sn::reshape(x, 3, 5); });
   sn::tensor<float, 1> x(16);
-  CHECK_THROWS_WITH_AS(f(x), doctest::Contains("reshape(f32[16]): 16 elements cannot become 15"), sn::shape_error);
+  CHECK_THROWS_WITH_AS(f(x), doctest::Contains("reshape(f32[16]): 16 elements cannot become 15"),
+                       sn::shape_error);
 }
 
 TEST_CASE("an index outside of a gather's range") {
-  auto f = sn::fuse([](auto x, auto i) { return sn::outputs(sn::assign(x, x * 2.0f), sn::gather(x, i, 0)); });
+  auto f = sn::fuse(
+      [](auto x, auto i) { return sn::outputs(sn::assign(x, x * 2.0f), sn::gather(x, i, 0)); });
   sn::tensor<float, 2> x{{1, 2}, {3, 4}};
   const auto kept = x;
   for (const std::int32_t bad : {-1, 2, 1000}) {
     sn::tensor<std::int32_t, 1> index{0, bad};
-    CHECK_THROWS_WITH_AS(f(x, index), doctest::Contains(std::to_string(bad).c_str()), sn::index_error);
+    CHECK_THROWS_WITH_AS(f(x, index), doctest::Contains(std::to_string(bad).c_str()),
+                         sn::index_error);
     CHECK(x == kept);
   }
 }
@@ -54,7 +58,8 @@ TEST_CASE("assigning to something that is const") {
 
 TEST_CASE("expressions report the same faults when they are evaluated") {
   sn::tensor<float, 2> x(2, 3), w(4, 5);
-  CHECK_THROWS_WITH_AS((sn::tensor<float, 2>(sn::matmul(x, w))), doctest::Contains("matmul(f32[2, 3], f32[4, 5])"), sn::shape_error);
+  CHECK_THROWS_WITH_AS((sn::tensor<float, 2>(sn::matmul(x, w))),
+                       doctest::Contains("matmul(f32[2, 3], f32[4, 5])"), sn::shape_error);
   CHECK_THROWS_AS((sn::tensor<float, 2>(sn::sum(x, 2, true))), sn::axis_error);
   CHECK_THROWS_AS((sn::tensor<float, 2>(sn::permute(x, {0, 0}))), sn::axis_error);
   sn::tensor<double, 2> y(2, 3);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The same bits on one thread and on two, and on every run; and the same plan on every run.
+#include <cstring>
+
 #include <doctest/doctest.h>
 #include <omp.h>
-
-#include <cstring>
 
 #include <sinter/sinter.hpp>
 
@@ -13,12 +13,15 @@ namespace {
 
 template <class T>
 bool same_bits(const T& a, const T& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(*a.data())) == 0;
+  return a.shape() == b.shape() &&
+         std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(*a.data())) ==
+             0;
 }
 
 sn::tensor<float, 2> filled(std::int64_t rows, std::int64_t columns) {
   sn::tensor<float, 2> out(rows, columns);
-  for (std::int64_t i = 0; i < out.size(); ++i) out.data()[i] = 0.01f * static_cast<float>((i * 7919) % 1013 - 500);
+  for (std::int64_t i = 0; i < out.size(); ++i)
+    out.data()[i] = 0.01f * static_cast<float>((i * 7919) % 1013 - 500);
   return out;
 }
 
@@ -44,7 +47,9 @@ TEST_CASE("one thread and two give the same bits") {
 }
 
 TEST_CASE("random numbers depend on the key alone") {
-  auto f = sn::fuse([](auto x, auto key) { return sn::outputs(sn::uniform(key, x), sn::dropout(x, key, 0.5f), sn::dropout(x, key, 0.5f)); });
+  auto f = sn::fuse([](auto x, auto key) {
+    return sn::outputs(sn::uniform(key, x), sn::dropout(x, key, 0.5f), sn::dropout(x, key, 0.5f));
+  });
   const auto x = filled(64, 100);
   const auto [u, d, e] = f(x, 7);
   const auto [u2, d2, e2] = f(x, 7);

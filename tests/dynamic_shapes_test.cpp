@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// One function for every batch size: one saturation per shape class, one extraction per power of two, right every time.
-#include <doctest/doctest.h>
-
+// One function for every batch size: one saturation per shape class, one extraction per power of
+// two, right every time.
 #include <cmath>
+
+#include <doctest/doctest.h>
 
 #include <sinter/sinter.hpp>
 
@@ -13,12 +14,14 @@ namespace {
 
 sn::tensor<float, 2> filled(std::int64_t rows, std::int64_t columns, float scale) {
   sn::tensor<float, 2> out(rows, columns);
-  for (std::int64_t i = 0; i < out.size(); ++i) out.data()[i] = scale * static_cast<float>((i * 37) % 101 - 50);
+  for (std::int64_t i = 0; i < out.size(); ++i)
+    out.data()[i] = scale * static_cast<float>((i * 37) % 101 - 50);
   return out;
 }
 
 // relu(x w + b), then the sum of each column.
-void check(auto& f, std::int64_t batch, const sn::tensor<float, 2>& w, const sn::tensor<float, 1>& b) {
+void check(auto& f, std::int64_t batch, const sn::tensor<float, 2>& w,
+           const sn::tensor<float, 1>& b) {
   const auto x = filled(batch, w.extent(0), 0.01f);
   const auto [y, columns] = f(x, w, b);
   REQUIRE(y.shape() == sn::shape_vector{batch, w.extent(1)});
@@ -26,7 +29,8 @@ void check(auto& f, std::int64_t batch, const sn::tensor<float, 2>& w, const sn:
     double total = 0;
     for (std::int64_t i = 0; i < batch; ++i) {
       double sum = b(j);
-      for (std::int64_t k = 0; k < w.extent(0); ++k) sum += static_cast<double>(x(i, k)) * static_cast<double>(w(k, j));
+      for (std::int64_t k = 0; k < w.extent(0); ++k)
+        sum += static_cast<double>(x(i, k)) * static_cast<double>(w(k, j));
       sum = std::max(sum, 0.0);
       total += sum;
       REQUIRE(y(i, j) == doctest::Approx(sum).epsilon(1e-4));
@@ -65,7 +69,8 @@ TEST_CASE("200 batch sizes, one saturation, at most one extraction per power of 
 
 TEST_CASE("extents that may or may not broadcast") {
   auto f = sn::fuse([](auto x, auto y) { return x + y; });
-  const auto a = filled(3, 4, 1), row = filled(1, 4, 1), column = filled(3, 1, 1), one = filled(1, 1, 1);
+  const auto a = filled(3, 4, 1), row = filled(1, 4, 1), column = filled(3, 1, 1),
+             one = filled(1, 1, 1);
   const auto at = [](const sn::tensor<float, 2>& t, std::int64_t i, std::int64_t j) {
     return t(t.extent(0) == 1 ? 0 : i, t.extent(1) == 1 ? 0 : j);
   };
@@ -75,8 +80,10 @@ TEST_CASE("extents that may or may not broadcast") {
       REQUIRE(z.extent(0) == std::max(x->extent(0), y->extent(0)));
       REQUIRE(z.extent(1) == std::max(x->extent(1), y->extent(1)));
       for (std::int64_t i = 0; i < z.extent(0); ++i)
-        for (std::int64_t j = 0; j < z.extent(1); ++j) CHECK(z(i, j) == at(*x, i, j) + at(*y, i, j));
+        for (std::int64_t j = 0; j < z.extent(1); ++j)
+          CHECK(z(i, j) == at(*x, i, j) + at(*y, i, j));
     }
   }
-  CHECK_THROWS_WITH_AS(f(a, filled(2, 4, 1)), doctest::Contains("add(f32[3, 4], f32[2, 4])"), sn::shape_error);
+  CHECK_THROWS_WITH_AS(f(a, filled(2, 4, 1)), doctest::Contains("add(f32[3, 4], f32[2, 4])"),
+                       sn::shape_error);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Expressions evaluated directly into tensors; they own what they are built from.
-#include <doctest/doctest.h>
-
 #include <cmath>
+
+#include <doctest/doctest.h>
 
 #include <sinter/sinter.hpp>
 

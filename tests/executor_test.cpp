@@ -435,3 +435,31 @@ TEST_CASE("an update in place reads what is overwritten first") {
   CHECK(largest_difference(vx, doubled) < 1e-6);
   CHECK(largest_difference(vz, shifted) < 1e-6);
 }
+
+TEST_CASE("a value without axes is stored as one value per row where its buffer says so; other buffers are refused") {
+  plan p;
+  const symbolic_shape space = shape({4, 300});
+  const int s = add_buffer(p, place::argument, 0, dtype::f32, shape({}));
+  const int per_row = add_buffer(p, place::output, 0, dtype::f32, shape({4, 1}));
+  const int everywhere = add_buffer(p, place::output, 1, dtype::f32, space);
+  body b(space);
+  b.n.inner_axes = 1;
+  const int in = b.load(whole(p, s), dtype::f32);
+  const int doubled = b.map(op::add, dtype::f32, {in, in});
+  b.store(doubled, per_row);
+  b.store(b.reduce(op::reduce_sum, dtype::f32, doubled), add_buffer(p, place::output, 2, dtype::f32, shape({4, 1})));
+  b.store(in, everywhere);
+  b.finish(p);
+  const float x = 1.5f;
+  std::vector<float> rows(4), all(1200), sums(4);
+  executor e(p, kernels, no_products);
+  bind(e);
+  run(e, {&x}, {rows.data(), all.data(), sums.data()});
+  CHECK(rows == std::vector<float>(4, 3.f));
+  CHECK(all == std::vector<float>(1200, 1.5f));
+  CHECK(sums == std::vector<float>(4, 900.f));
+
+  p.buffers[static_cast<std::size_t>(everywhere)].shape = shape({4, 2});
+  executor wrong(p, kernels, no_products);
+  CHECK_THROWS_AS(bind(wrong), sinter::graph_error);
+}

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // fuse: calls, into, assign, several outputs, views, scalars, rank 0, empty tensors.
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <vector>
 
-#include <sinter/sinter.hpp>
+#include <doctest/doctest.h>
 
 #include "support/close.hpp"
+#include <sinter/sinter.hpp>
 
 namespace sn = sinter;
 using sn::dyn;
@@ -51,7 +50,8 @@ TEST_CASE("several outputs, and an output that is an argument") {
 }
 
 TEST_CASE("assign updates arguments in place, all reads see the old values") {
-  auto f = sn::fuse([](auto a, auto b) { return sn::outputs(sn::assign(a, b * 1.0f), sn::assign(b, a + b)); });
+  auto f = sn::fuse(
+      [](auto a, auto b) { return sn::outputs(sn::assign(a, b * 1.0f), sn::assign(b, a + b)); });
   sn::tensor<float, 1> a{1, 2}, b{10, 20};
   f(a, b);
   CHECK(a == sn::tensor<float, 1>{10, 20});
@@ -59,7 +59,8 @@ TEST_CASE("assign updates arguments in place, all reads see the old values") {
 }
 
 TEST_CASE("two arguments exchange their values") {
-  auto swap = sn::fuse([](auto a, auto b) { return sn::outputs(sn::assign(a, b), sn::assign(b, a)); });
+  auto swap =
+      sn::fuse([](auto a, auto b) { return sn::outputs(sn::assign(a, b), sn::assign(b, a)); });
   sn::tensor<float, 1> a{1, 2, 3}, b{4, 5, 6};
   swap(a, b);
   CHECK(a == sn::tensor<float, 1>{4, 5, 6});
@@ -75,7 +76,8 @@ TEST_CASE("assigning a transposed value to its own argument goes through a tempo
 }
 
 TEST_CASE("a matmul may read the argument that it updates") {
-  auto f = sn::fuse([](auto a, auto x) { return sn::outputs(sn::assign(a, a - sn::matmul(a, x))); });
+  auto f =
+      sn::fuse([](auto a, auto x) { return sn::outputs(sn::assign(a, a - sn::matmul(a, x))); });
   sn::tensor<float, 2> a{{1, 2}, {3, 4}}, x{{0, 1}, {1, 0}};
   f(a, x);
   CHECK(a == sn::tensor<float, 2>{{-1, 1}, {-1, 1}});
@@ -101,7 +103,8 @@ TEST_CASE("views with any strides are read in place") {
 }
 
 TEST_CASE("rank 0 and empty tensors") {
-  auto f = sn::fuse([](auto x) { return sn::outputs(sn::exp(x), sn::sum(x), sn::max(sn::abs(x) + 1.0f)); });
+  auto f = sn::fuse(
+      [](auto x) { return sn::outputs(sn::exp(x), sn::sum(x), sn::max(sn::abs(x) + 1.0f)); });
   sn::tensor<float, 0> scalar(0.0f);
   auto [e, s, m] = f(scalar);
   CHECK(e.item() == 1);
@@ -154,7 +157,8 @@ TEST_CASE("a layer with gradient matches central differences") {
     auto [dw] = sn::gradients(l, w);
     return dw;
   });
-  sn::tensor<double, 2> x{{0.1, 0.2}, {0.3, -0.4}, {0.5, 0.6}}, w{{0.7, -0.8, 0.1}, {0.2, 0.3, 0.9}};
+  sn::tensor<double, 2> x{{0.1, 0.2}, {0.3, -0.4}, {0.5, 0.6}},
+      w{{0.7, -0.8, 0.1}, {0.2, 0.3, 0.9}};
   const auto dw = gradient(x, w);
   for (std::int64_t i = 0; i < w.size(); ++i) {
     const double h = 1e-5, kept = w.data()[i];

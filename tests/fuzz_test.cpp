@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // labels: fuzz
-// Random well-typed graphs through the whole pipeline (bind, saturate, choose, run) against the reference interpreter.
-// Fixed seeds by default; SINTER_FUZZ_SECONDS and SINTER_FUZZ_SEED let it run on.
-#include <doctest/doctest.h>
-
+// Random well-typed graphs through the whole pipeline (bind, saturate, choose, run) against the
+// reference interpreter. Fixed seeds by default; SINTER_FUZZ_SECONDS and SINTER_FUZZ_SEED let it
+// run on.
 #include <chrono>
 #include <cstdlib>
 #include <string>
 
-#include <sinter/graph/print.hpp>
+#include <doctest/doctest.h>
 
 #include "support/close.hpp"
 #include "support/random_graph.hpp"
 #include "support/run_graph.hpp"
+#include <sinter/graph/print.hpp>
 
 namespace {
 
@@ -20,7 +20,8 @@ namespace {
 sinter::test::random_graph_options options_of(std::uint64_t seed) {
   sinter::test::random_graph_options out;
   out.steps = static_cast<int>(5 + seed % 25);
-  constexpr sinter::test::extent_kind kinds[] = {sinter::test::extent_kind::constant, sinter::test::extent_kind::traced_symbols};
+  constexpr sinter::test::extent_kind kinds[] = {sinter::test::extent_kind::constant,
+                                                 sinter::test::extent_kind::traced_symbols};
   out.extents = kinds[seed % 2];
   return out;
 }
@@ -35,18 +36,24 @@ void check(std::uint64_t seed, const sinter::program_code& code) {
   for (std::size_t k = 0; k < got.size(); ++k) {
     REQUIRE(got[k].shape == expected[k].shape);
     REQUIRE(got[k].type == expected[k].type);
-    // Results of cancelling terms carry the error of the largest: it is judged relative to the output's size.
+    // Results of cancelling terms carry the error of the largest: it is judged relative to the
+    // output's size.
     double scale = 1;
     for (double e : expected[k].data)
       if (std::isfinite(e)) scale = std::max(scale, std::abs(e));
-    // A comparison of two values that differ by rounding alone may fall either way, in a few elements at most.
+    // A comparison of two values that differ by rounding alone may fall either way, in a few
+    // elements at most.
     std::size_t flipped = 0;
     for (std::size_t i = 0; i < got[k].data.size(); ++i) {
-      const double tolerance = sinter::is_floating(got[k].type) ? sinter::test::random_graph_tolerance : 0;
-      const bool agree = test_support::close(got[k].data[i], expected[k].data[i], tolerance, tolerance * scale);
-      if (!agree && got[k].type == sinter::dtype::boolean && ++flipped * 20 <= got[k].data.size()) continue;
+      const double tolerance =
+          sinter::is_floating(got[k].type) ? sinter::test::random_graph_tolerance : 0;
+      const bool agree =
+          test_support::close(got[k].data[i], expected[k].data[i], tolerance, tolerance * scale);
+      if (!agree && got[k].type == sinter::dtype::boolean && ++flipped * 20 <= got[k].data.size())
+        continue;
       if (!agree) {
-        FAIL("seed " << seed << ", output " << k << ", element " << i << ": " << got[k].data[i] << " instead of " << expected[k].data[i] << "\n"
+        FAIL("seed " << seed << ", output " << k << ", element " << i << ": " << got[k].data[i]
+                     << " instead of " << expected[k].data[i] << "\n"
                      << sinter::ir::to_text(sample.graph));
       }
     }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // labels: seed-bugs
-// One regression test per bug of the systems sinter grew from, as far as its subject exists here. The letters are those
-// of the list of their bugs: M and B meganeura, R rune, Z and C zyx's search and plan cache, A5 its runtime.
-#include <doctest/doctest.h>
-
+// One regression test per bug of the systems sinter grew from, as far as its subject exists here.
+// The letters are those of the list of their bugs: M and B meganeura, R rune, Z and C zyx's search
+// and plan cache, A5 its runtime.
 #include <chrono>
 #include <cmath>
 #include <set>
 
-#include <sinter/autodiff/reverse.hpp>
-#include <sinter/sinter.hpp>
+#include <doctest/doctest.h>
 
 #include "support/close.hpp"
 #include "support/run_graph.hpp"
+#include <sinter/autodiff/reverse.hpp>
+#include <sinter/sinter.hpp>
 
 namespace sn = sinter;
 namespace ir = sinter::ir;
@@ -27,17 +27,21 @@ namespace {
 reference_tensor filled(std::initializer_list<std::int64_t> shape, double scale = 0.1) {
   reference_tensor out{dtype::f32, sn::shape_vector(shape), {}};
   out.data.resize(static_cast<std::size_t>(sn::element_count(out.shape)));
-  for (std::size_t i = 0; i < out.data.size(); ++i) out.data[i] = static_cast<double>(static_cast<float>(scale * (static_cast<double>((i * 29) % 23) - 11)));
+  for (std::size_t i = 0; i < out.data.size(); ++i)
+    out.data[i] =
+        static_cast<double>(static_cast<float>(scale * (static_cast<double>((i * 29) % 23) - 11)));
   return out;
 }
 
-void check_against_interpreter(const ir::graph& g, std::vector<reference_tensor> arguments, sn::program_options options = {}) {
+void check_against_interpreter(const ir::graph& g, std::vector<reference_tensor> arguments,
+                               sn::program_options options = {}) {
   const auto expected = ir::interpret(g, arguments);
   const auto got = test_support::run(g, arguments, std::move(options));
   REQUIRE(got.size() == expected.size());
   for (std::size_t k = 0; k < got.size(); ++k) {
     REQUIRE(got[k].shape == expected[k].shape);
-    for (std::size_t i = 0; i < got[k].data.size(); ++i) CHECK(test_support::close(got[k].data[i], expected[k].data[i], 1e-4, 1e-5));
+    for (std::size_t i = 0; i < got[k].data.size(); ++i)
+      CHECK(test_support::close(got[k].data[i], expected[k].data[i], 1e-4, 1e-5));
   }
 }
 
@@ -62,9 +66,11 @@ const sn::planning::plan& plan_of(sn::program& p, const std::vector<reference_te
 TEST_CASE("M1: the plan that runs is the one extracted: a rule switched off changes it") {
   // (A B) v costs two products of matrices as written, and two with a vector once re-associated.
   ir::graph g;
-  const value a = f32_argument(g, 0, {64, 64}), b = f32_argument(g, 1, {64, 64}), v = f32_argument(g, 2, {64, 1});
+  const value a = f32_argument(g, 0, {64, 64}), b = f32_argument(g, 1, {64, 64}),
+              v = f32_argument(g, 2, {64, 1});
   g.outputs.push_back({ir::matmul(ir::matmul(a, b), v).id, -1});
-  const std::vector<reference_tensor> arguments{filled({64, 64}), filled({64, 64}), filled({64, 1})};
+  const std::vector<reference_tensor> arguments{filled({64, 64}), filled({64, 64}),
+                                                filled({64, 1})};
   sn::program with(g, test_support::all_code());
   sn::program without(g, test_support::all_code(), {.disabled_rules = {"matmul-chain"}});
   const double fast = plan_of(with, arguments).cost, slow = plan_of(without, arguments).cost;
@@ -72,7 +78,9 @@ TEST_CASE("M1: the plan that runs is the one extracted: a rule switched off chan
   check_against_interpreter(g, arguments);
 }
 
-TEST_CASE("M2, M6, B3, Z11: a deep residual chain of 2,000 nodes is planned in seconds, without recursion or exponential walks") {
+TEST_CASE(
+    "M2, M6, B3, Z11: a deep residual chain of 2,000 nodes is planned in seconds, without "
+    "recursion or exponential walks") {
   ir::graph g;
   value x = f32_argument(g, 0, {4, 8});
   for (int i = 0; i < 1000; ++i) x = x + ir::unary(op::tanh, x);
@@ -99,7 +107,8 @@ TEST_CASE("M3: a decomposed SwiGLU is found although it takes two steps") {
 TEST_CASE("M4, B5: two rms norms with different eps stay apart, also in the plan cache") {
   ir::graph g;
   const value x = f32_argument(g, 0, {2, 8});
-  const int a = ir::append(g, op::rms_norm, {x.id}, {2, ir::bits_of(1e-6)}), b = ir::append(g, op::rms_norm, {x.id}, {2, ir::bits_of(1.0)});
+  const int a = ir::append(g, op::rms_norm, {x.id}, {2, ir::bits_of(1e-6)}),
+            b = ir::append(g, op::rms_norm, {x.id}, {2, ir::bits_of(1.0)});
   CHECK(a != b);
   g.outputs = {{a, -1}, {b, -1}};
   check_against_interpreter(g, {filled({2, 8})});
@@ -109,7 +118,8 @@ TEST_CASE("M4, B5: two rms norms with different eps stay apart, also in the plan
   CHECK(small(0, 0) > 2 * large(0, 0));
 }
 
-TEST_CASE("M5, Z9: costs are DAG costs: what is shared is paid once, and 100 doublings do not overflow") {
+TEST_CASE(
+    "M5, Z9: costs are DAG costs: what is shared is paid once, and 100 doublings do not overflow") {
   ir::graph g;
   value x = f32_argument(g, 0, {8, 8});
   for (int i = 0; i < 100; ++i) x = ir::matmul(x, x) * 0.1;
@@ -137,7 +147,8 @@ TEST_CASE("M8: common subexpressions and constants are found") {
   const value once = ir::unary(op::exp, x), twice = ir::unary(op::exp, x);
   CHECK(once.id == twice.id);
   CHECK(g.size() == nodes + 1);
-  g.outputs.push_back({(x * (ir::constant(g, dtype::f32, 2) + ir::constant(g, dtype::f32, 3))).id, -1});
+  g.outputs.push_back(
+      {(x * (ir::constant(g, dtype::f32, 2) + ir::constant(g, dtype::f32, 3))).id, -1});
   sn::program p(g, test_support::all_code());
   for (const auto& n : plan_of(p, {filled({4})}).nests)
     for (const auto& s : n.body) CHECK(s.code != op::add);
@@ -155,7 +166,8 @@ TEST_CASE("B1: fusing counts uses, not users: mm + mm and silu * silu") {
 
 TEST_CASE("B2: a product that is an output itself survives the fusion into its epilogue") {
   ir::graph g;
-  const value a = f32_argument(g, 0, {5, 6}), b = f32_argument(g, 1, {6, 7}), bias = f32_argument(g, 2, {7});
+  const value a = f32_argument(g, 0, {5, 6}), b = f32_argument(g, 1, {6, 7}),
+              bias = f32_argument(g, 2, {7});
   const value product = ir::matmul(a, b);
   g.outputs.push_back({product.id, -1});
   g.outputs.push_back({ir::unary(op::relu, product + bias).id, -1});
@@ -181,7 +193,9 @@ TEST_CASE("B6: the gradient of a maximum goes to the largest element, not to all
   CHECK(f(x) == sn::tensor<float, 2>{{0, 1, 0}, {1, 0, 0}});
 }
 
-TEST_CASE("R2: peak memory counts what is alive but not touched, and the plan is at least the lower bound") {
+TEST_CASE(
+    "R2: peak memory counts what is alive but not touched, and the plan is at least the lower "
+    "bound") {
   ir::graph g;
   const value x = f32_argument(g, 0, {64, 64});
   const value early = ir::matmul(x, x);
@@ -221,7 +235,9 @@ TEST_CASE("Z4: multiply-reduce is a product only if the reduced axis is the shar
   check_against_interpreter(g, {filled({4, 5, 1}), filled({1, 5, 6})});
 }
 
-TEST_CASE("Z5, Z8: shapes of unary, binary and cast results are theirs, and a reload has the shape of what was stored") {
+TEST_CASE(
+    "Z5, Z8: shapes of unary, binary and cast results are theirs, and a reload has the shape of "
+    "what was stored") {
   ir::graph g;
   const value x = f32_argument(g, 0, {3, 4});
   const value s = ir::sum(ir::cast(ir::cast(x, dtype::f64), dtype::f32), 2);
@@ -241,8 +257,14 @@ TEST_CASE("Z6, Z7: constants do not end a nest, and two arguments meet in one") 
 
 TEST_CASE("C1: the same nodes with other outputs are another plan") {
   sn::tensor<float, 1> x{1, 2};
-  auto one = sn::fuse([](auto a) { auto e = a + 1.0f; return sn::outputs(e, e * 2.0f); });
-  auto other = sn::fuse([](auto a) { auto e = a + 1.0f; return sn::outputs(e * 2.0f, e); });
+  auto one = sn::fuse([](auto a) {
+    auto e = a + 1.0f;
+    return sn::outputs(e, e * 2.0f);
+  });
+  auto other = sn::fuse([](auto a) {
+    auto e = a + 1.0f;
+    return sn::outputs(e * 2.0f, e);
+  });
   CHECK(std::get<0>(one(x)) == std::get<1>(other(x)));
   CHECK(std::get<1>(one(x)) == std::get<0>(other(x)));
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Reads the gzip'd IDX files of the MNIST family (http://yann.lecun.com/exdb/mnist: big-endian magic 0x0000TTRR with
-// type and rank, then the extents, then the elements). Only unsigned bytes are accepted.
+// Reads the gzip'd IDX files of the MNIST family (http://yann.lecun.com/exdb/mnist: big-endian
+// magic 0x0000TTRR with type and rank, then the extents, then the elements). Only unsigned bytes
+// are accepted.
 #pragma once
-
-#include <zlib.h>
 
 #include <array>
 #include <cstddef>
@@ -13,6 +12,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include <zlib.h>
 
 #include <sinter/support/error.hpp>
 
@@ -36,12 +37,14 @@ class reader {
   }
 
   void read(std::span<std::uint8_t> out, const char* what) {
-    // zlib takes an unsigned int; 1 MiB pieces also keep a file that lies about its size from growing memory first.
+    // zlib takes an unsigned int; 1 MiB pieces also keep a file that lies about its size from
+    // growing memory first.
     for (std::size_t done = 0; done < out.size();) {
       const auto step = static_cast<unsigned>(std::min<std::size_t>(out.size() - done, 1u << 20));
       const int got = gzread(file_.get(), out.data() + done, step);
       if (got < 0) fail(std::string("is damaged while reading ") + what);
-      if (got == 0) fail("ends at byte " + std::to_string(offset_ + done) + " while reading " + what);
+      if (got == 0)
+        fail("ends at byte " + std::to_string(offset_ + done) + " while reading " + what);
       done += static_cast<std::size_t>(got);
     }
     offset_ += out.size();
@@ -50,7 +53,8 @@ class reader {
   std::uint32_t big_endian(const char* what) {
     std::array<std::uint8_t, 4> b{};
     read(b, what);
-    return static_cast<std::uint32_t>(b[0]) << 24 | static_cast<std::uint32_t>(b[1]) << 16 | static_cast<std::uint32_t>(b[2]) << 8 | b[3];
+    return static_cast<std::uint32_t>(b[0]) << 24 | static_cast<std::uint32_t>(b[1]) << 16 |
+           static_cast<std::uint32_t>(b[2]) << 8 | b[3];
   }
 
   bool at_end() {
@@ -60,7 +64,9 @@ class reader {
     return got == 0;
   }
 
-  [[noreturn]] void fail(const std::string& why) const { throw sinter::io_error(path_ + " " + why); }
+  [[noreturn]] void fail(const std::string& why) const {
+    throw sinter::io_error(path_ + " " + why);
+  }
 
  private:
   std::string path_;
@@ -70,11 +76,13 @@ class reader {
 
 }  // namespace detail
 
-// Throws io_error, naming file and reason, for a missing, damaged or unexpected file. `rank`: the rank expected.
+// Throws io_error, naming file and reason, for a missing, damaged or unexpected file. `rank`: the
+// rank expected.
 inline file load(const std::string& path, std::size_t rank) {
   detail::reader in(path);
   const std::uint32_t magic = in.big_endian("the magic number");
-  if (magic != (0x0800u | rank)) in.fail("is no IDX file of bytes with rank " + std::to_string(rank));
+  if (magic != (0x0800u | rank))
+    in.fail("is no IDX file of bytes with rank " + std::to_string(rank));
   file out;
   std::size_t count = 1;
   for (std::size_t i = 0; i < rank; ++i) {
@@ -84,7 +92,8 @@ inline file load(const std::string& path, std::size_t rank) {
   // Deflate compresses at most 1032 to 1: what the file on disk cannot hold is not allocated.
   std::error_code ignored;
   const std::uintmax_t on_disk = std::filesystem::file_size(path, ignored);
-  if (count > on_disk * 1100) in.fail("claims " + std::to_string(count) + " elements, more than it can hold");
+  if (count > on_disk * 1100)
+    in.fail("claims " + std::to_string(count) + " elements, more than it can hold");
   out.elements.resize(count);
   in.read(out.elements, "the elements");
   if (!in.at_end()) in.fail("has bytes behind its elements");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What needs neither Eigen nor xsimd: tensors, the graph and its oracle, the front end, gradients, and the e-graph.
+// What needs neither Eigen nor xsimd: tensors, the graph and its oracle, the front end, gradients,
+// and the e-graph.
 #pragma once
 
 #include <sinter/autodiff/reverse.hpp>

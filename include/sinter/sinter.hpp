@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// All of sinter: tensors, the front end, and functions that are fused, planned and run. Pulls in xsimd and Eigen; the
-// e-graph engine alone is <sinter/egraph.hpp>, everything but execution <sinter/core.hpp>.
+// All of sinter: tensors, the front end, and functions that are fused, planned and run. Pulls in
+// xsimd and Eigen; the e-graph engine alone is <sinter/egraph.hpp>, everything but execution
+// <sinter/core.hpp>.
 #pragma once
 
 // fuse first: errors in its templates then name two files, not five.
+// clang-format off
 #include <sinter/function/fuse.hpp>
+// clang-format on
 
 #include <sinter/core.hpp>
 #include <sinter/function/evaluate.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Comparing floating results: NaN equals NaN, infinities must agree, everything else within a tolerance.
+// Comparing floating results: NaN equals NaN, infinities must agree, everything else within a
+// tolerance.
 #pragma once
 
 #include <cmath>

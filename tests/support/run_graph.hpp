@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs a graph that was built at run time through the whole pipeline (bind, saturate, choose, run), on micro-ops and
-// library superinstructions, with arguments and results as the reference interpreter has them.
+// Runs a graph that was built at run time through the whole pipeline (bind, saturate, choose, run),
+// on micro-ops and library superinstructions, with arguments and results as the reference
+// interpreter has them.
 #pragma once
 
 #include <cstring>
@@ -48,14 +49,20 @@ struct raw_tensor {
 
 // Everything for every dtype: what a graph that is made at run time needs.
 inline sinter::program_code all_code() {
-  sinter::program_code out{sinter::exec::make_kernel_table<std::uint8_t, std::int32_t, std::int64_t, float, double>(), sinter::exec::all_products(), {}};
-  for (const sinter::ir::instruction& i : sinter::exec::library_instructions<float>()) out.instructions.push_back(i);
-  for (const sinter::ir::instruction& i : sinter::exec::library_instructions<double>()) out.instructions.push_back(i);
+  sinter::program_code out{
+      sinter::exec::make_kernel_table<std::uint8_t, std::int32_t, std::int64_t, float, double>(),
+      sinter::exec::all_products(),
+      {}};
+  for (const sinter::ir::instruction& i : sinter::exec::library_instructions<float>())
+    out.instructions.push_back(i);
+  for (const sinter::ir::instruction& i : sinter::exec::library_instructions<double>())
+    out.instructions.push_back(i);
   return out;
 }
 
 // Results of a program for these arguments, one per output.
-inline std::vector<reference_tensor> run(sinter::program& p, std::span<const reference_tensor> arguments) {
+inline std::vector<reference_tensor> run(sinter::program& p,
+                                         std::span<const reference_tensor> arguments) {
   std::vector<raw_tensor> in;
   std::vector<sinter::detail::argument_memory> memory;
   std::vector<shape_vector> shapes;
@@ -69,17 +76,22 @@ inline std::vector<reference_tensor> run(sinter::program& p, std::span<const ref
   std::vector<raw_tensor> out;
   for (int k = 0; k < static_cast<int>(p.assigned().size()); ++k) {
     const shape_vector shape = call.output_shape(k, symbols);
-    out.push_back({shape, std::vector<std::byte>(static_cast<std::size_t>(sinter::element_count(shape)) * sinter::size_of(call.output_type(k)))});
+    out.push_back(
+        {shape, std::vector<std::byte>(static_cast<std::size_t>(sinter::element_count(shape)) *
+                                       sinter::size_of(call.output_type(k)))});
   }
   std::vector<sinter::detail::output_memory> results;
   for (raw_tensor& x : out) results.push_back({x.bytes.data(), x.bytes.size()});
   p.run(call, memory, results);
   std::vector<reference_tensor> values;
-  for (std::size_t k = 0; k < out.size(); ++k) values.push_back(out[k].to(call.output_type(static_cast<int>(k))));
+  for (std::size_t k = 0; k < out.size(); ++k)
+    values.push_back(out[k].to(call.output_type(static_cast<int>(k))));
   return values;
 }
 
-inline std::vector<reference_tensor> run(const sinter::ir::graph& g, std::span<const reference_tensor> arguments, sinter::program_options options = {}) {
+inline std::vector<reference_tensor> run(const sinter::ir::graph& g,
+                                         std::span<const reference_tensor> arguments,
+                                         sinter::program_options options = {}) {
   sinter::program p(g, all_code(), std::move(options));
   return run(p, arguments);
 }

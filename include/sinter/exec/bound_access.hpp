@@ -114,7 +114,8 @@ class binding {
  private:
   void apply(const planning::view_step& step, strided_view& at) const {
     const shape_vector result = evaluate(step.result);
-    if (const shape_vector operand = evaluate(step.operand); operand != at.shape) require(try_reshape(at, operand), step, at);
+    if (const shape_vector operand = evaluate(step.operand); operand != at.shape)
+      require(try_reshape(at, operand), step, at);
     const std::size_t rank = result.size();
     switch (step.code) {
       case ir::op::permute: {

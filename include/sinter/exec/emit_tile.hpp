@@ -11,13 +11,15 @@
 
 #include <sinter/exec/kernel_table.hpp>
 #include <sinter/exec/schedule_tile.hpp>
+#include <sinter/exec/slot_assigner.hpp>
 #include <sinter/exec/tile_program.hpp>
 
 namespace sinter::exec {
 
 class tile_emitter {
  public:
-  tile_emitter(tile_schedule& schedule, const kernel_table& kernels) : s_(schedule), p_(schedule.program), kernels_(kernels) {}
+  tile_emitter(tile_schedule& schedule, const kernel_table& kernels)
+      : s_(schedule), p_(schedule.program), kernels_(kernels) {}
 
   void emit() {
     clear();
@@ -31,7 +33,7 @@ class tile_emitter {
     p_.prologue.first = static_cast<int>(p_.commands.size());
     p_.commands.insert(p_.commands.end(), prologue_.begin(), prologue_.end());
     p_.prologue.last = static_cast<int>(p_.commands.size());
-    place_pinned_slots();
+    slots_.place_pinned(p_, pinned_slots_);
     lay_out();
     choose_prefetched();
   }
@@ -50,14 +52,12 @@ class tile_emitter {
     p_.phase_lists.reserve(lists);
     p_.kept_offsets.reserve(steps);
     kept_sizes_.reserve(steps);
-    last_use_.reserve(3 * steps + 2 * stores);
-    slot_of_.reserve(3 * steps + 2 * stores);
-    free_slots_.reserve(3 * steps + 2 * stores);
+    slots_.reserve(3 * steps + 2 * stores);
   }
 
  private:
   using memory = location::memory;
-  static constexpr int pinned = 1 << 20;  // numbers of slots that the prologue fills and nobody reuses
+  static constexpr int pinned = slot_assigner::pinned;
 
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   static std::uint8_t size_byte(dtype type) { return static_cast<std::uint8_t>(size_of(type)); }
@@ -72,7 +72,8 @@ class tile_emitter {
     p_.phase_lists.clear();
     prologue_.clear();
     kept_sizes_.clear();
-    row_slots_ = single_slots_ = slots_ = pinned_slots_ = virtual_slots_ = 0;
+    row_slots_ = single_slots_ = pinned_slots_ = virtual_slots_ = 0;
+    slots_.clear();
     accumulators_ = 0;
   }
 
@@ -256,6 +257,8 @@ class tile_emitter {
     p_.row_lists.push_back(range);
   }
 
+  bool stores_value(std::size_t k, int i) const { return s_.facts().origin[index(s_.store(k).step)] == i; }
+
   bool is_full_store(std::size_t i, int phase) const {
     return !s_.stores[i].per_row && s_.stores[i].phase == phase &&
            s_.facts().stores[i] != s_.request().stored_external;
@@ -284,7 +287,7 @@ class tile_emitter {
       if (s_.alive(i) && s_.is_origin(i)) emit_stores_of(i, phase, true);
     range.last = static_cast<int>(p_.commands.size());
     p_.phase_lists.push_back(range);
-    assign_slots(range);
+    slots_.assign(p_, range, virtual_slots_);
   }
 
   // Full values that this phase has to compute or read: what its reductions and stores go back to.
@@ -311,7 +314,7 @@ class tile_emitter {
     const bool stays = s_.keep && s_.is_kept(i);
     // Straight into the output where that can be written in place.
     for (std::size_t k = 0; k < s_.stores.size(); ++k) {
-      if (!is_full_store(k, phase) || s_.stores[k].deferred || s_.facts().origin[index(s_.store(k).step)] != i) continue;
+      if (!is_full_store(k, phase) || s_.stores[k].deferred || !stores_value(k, i)) continue;
       if (!s_.usable_in_place(p_.streams[index(s_.stores[k].stream)])) continue;
       const location target{memory::stream, value_class::full, size_byte(step.type), s_.stores[k].stream};
       emit_step(p_.commands, i, target);
@@ -332,9 +335,8 @@ class tile_emitter {
 
   void emit_stores_of(int i, int phase, bool deferred) {
     for (std::size_t k = 0; k < s_.stores.size(); ++k) {
-      const int stored = s_.store(k).step;
-      if (!is_full_store(k, phase) || s_.stores[k].deferred != deferred || s_.facts().origin[index(stored)] != i) continue;
-      const location source = full_vector(stored);
+      if (!is_full_store(k, phase) || s_.stores[k].deferred != deferred || !stores_value(k, i)) continue;
+      const location source = full_vector(i);
       if (source.where == memory::stream && source.index == s_.stores[k].stream) continue;  // computed in place
       add(p_.commands, store_command(k), {&source, 1});
     }
@@ -367,60 +369,7 @@ class tile_emitter {
     add(p_.commands, c, {&source, 1});
   }
 
-  // ---- slots
-
-  // Linear scan: a slot is free again behind the last command that reads it, and a map may write where it reads.
-  void assign_slots(command_range range) {
-    last_use_.assign(index(virtual_slots_), -1);
-    slot_of_.assign(index(virtual_slots_), -1);
-    free_slots_.clear();
-    for (int k = 0; k < slots_; ++k) free_slots_.push_back(slots_ - 1 - k);
-    const auto is_virtual = [](const location& l) { return l.where == memory::slot && l.index < pinned; };
-    const auto operands = [&](const command& c) { return std::span(p_.operands).subspan(index(c.first_operand), index(c.operand_count)); };
-    for (int at = range.first; at < range.last; ++at)
-      for (const location& l : operands(p_.commands[index(at)]))
-        if (is_virtual(l)) last_use_[index(l.index)] = at;
-    for (int at = range.first; at < range.last; ++at) {
-      command& c = p_.commands[index(at)];
-      const int number = c.target.index;
-      if (is_virtual(c.target)) {
-        int chosen = -1;
-        if (c.kind == command_kind::map)
-          for (const location& l : operands(c))
-            if (is_virtual(l) && last_use_[index(l.index)] == at && l.element_size == c.target.element_size) chosen = l.index;
-        if (chosen >= 0) {
-          last_use_[index(chosen)] = -1;  // passed on, not freed
-          chosen = slot_of_[index(chosen)];
-        } else if (!free_slots_.empty()) {
-          chosen = free_slots_.back();
-          free_slots_.pop_back();
-        } else {
-          chosen = slots_++;
-        }
-        slot_of_[index(number)] = chosen;
-        c.target.index = chosen;
-      }
-      for (location& l : operands(c)) {
-        if (!is_virtual(l)) continue;
-        int& last = last_use_[index(l.index)];
-        const int own = slot_of_[index(l.index)];
-        if (last == at) {
-          free_slots_.push_back(own);
-          last = -1;
-        }
-        l.index = own;
-      }
-    }
-  }
-
-  void place_pinned_slots() {
-    const auto place = [&](location& l) {
-      if (l.where == memory::slot && l.index >= pinned) l.index = slots_ + (l.index - pinned);
-    };
-    for (command& c : p_.commands) place(c.target);
-    for (location& l : p_.operands) place(l);
-    slots_ += pinned_slots_;
-  }
+  // ---- memory
 
   static std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -443,7 +392,7 @@ class tile_emitter {
     p_.accumulators_bytes = accumulators_;
     p_.accumulators_offset = take(accumulators_);
     p_.singles_offset = take(static_cast<std::size_t>(single_slots_) * 8);
-    p_.slots_offset = take(static_cast<std::size_t>(slots_) * p_.slot_bytes);
+    p_.slots_offset = take(static_cast<std::size_t>(slots_.count()) * p_.slot_bytes);
     p_.kept_offsets.clear();
     for (std::uint8_t size : kept_sizes_)
       p_.kept_offsets.push_back(take(static_cast<std::size_t>(p_.tile_rows * p_.axes.columns) * size + 64));
@@ -469,8 +418,8 @@ class tile_emitter {
   const kernel_table& kernels_;
   std::vector<command> prologue_;
   std::vector<std::uint8_t> kept_sizes_;
-  std::vector<int> last_use_, slot_of_, free_slots_;
-  int row_slots_ = 0, single_slots_ = 0, slots_ = 0, pinned_slots_ = 0, virtual_slots_ = 0;
+  slot_assigner slots_;
+  int row_slots_ = 0, single_slots_ = 0, pinned_slots_ = 0, virtual_slots_ = 0;
   std::size_t accumulators_ = 0;
 };
 

@@ -55,8 +55,10 @@ class executor {
       // Extents that belong together may not at the corner: then memory grows when it is needed.
       try {
         symbols_.clear();
-        for (std::int64_t value : symbol_values)
-          symbols_.push_back(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, value)))));
+        for (std::int64_t value : symbol_values) {
+          const auto positive = static_cast<std::uint64_t>(std::max(value, std::int64_t{1}));
+          symbols_.push_back(static_cast<std::int64_t>(std::bit_ceil(positive)));
+        }
         layouts_.assign(arguments.begin(), arguments.end());
         bind_nests();
       } catch (const error&) {
@@ -118,7 +120,8 @@ class executor {
   const planning::plan& plan() const { return *plan_; }
 
  private:
-  using bound_nest = std::variant<tile_nest, column_nest, matmul_nest, assemble_nest, alias_nest, gather_nest, scatter_nest>;
+  using bound_nest =
+      std::variant<tile_nest, column_nest, matmul_nest, assemble_nest, alias_nest, gather_nest, scatter_nest>;
 
   void add(const planning::nest& nest, const kernel_table& kernels, const product_table& products) {
     switch (nest.kind) {
@@ -127,7 +130,9 @@ class executor {
       case planning::nest_kind::matmul:
         nests_.emplace_back(std::in_place_type<matmul_nest>, *plan_, kernels, products, nest);
         return;
-      case planning::nest_kind::assemble: nests_.emplace_back(std::in_place_type<assemble_nest>, *plan_, kernels, nest); return;
+      case planning::nest_kind::assemble:
+        nests_.emplace_back(std::in_place_type<assemble_nest>, *plan_, kernels, nest);
+        return;
       case planning::nest_kind::alias: nests_.emplace_back(std::in_place_type<alias_nest>, *plan_, kernels, nest); return;
       case planning::nest_kind::gather:
         has_indexing_ = true;

@@ -21,8 +21,10 @@ class column_nest {
  public:
   column_nest(const kernel_table& kernels, const planning::nest& nest)
       : nest_(&nest), reduction_(find_reduction(nest)),
-        map_(kernels, nest, analyze_tile(nullptr, nest, geometry::columns, stores_at(nest, planning::level::full), -1, reduction_)),
-        rest_(kernels, nest, analyze_tile(nullptr, nest, geometry::block, stores_at(nest, planning::level::row), reduction_, -1)) {}
+        map_(kernels, nest,
+             analyze_tile(nullptr, nest, geometry::columns, stores_at(nest, planning::level::full), -1, reduction_)),
+        rest_(kernels, nest,
+              analyze_tile(nullptr, nest, geometry::block, stores_at(nest, planning::level::row), reduction_, -1)) {}
 
   memory_need bind(const binding& at) {
     const shape_vector space = at.evaluate(nest_->space);

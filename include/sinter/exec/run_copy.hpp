@@ -56,7 +56,8 @@ class assemble_nest {
       const double share = nest_->predicted_nanoseconds / static_cast<double>(pieces_.size() + 1);
       parallel_for(divide_up(count_, task_elements), share, [&](std::int64_t task, int) {
         const std::int64_t first = task * task_elements;
-        exec::fill(std::min(task_elements, count_ - first), fill_.data(), size_, at + first * static_cast<std::int64_t>(size_));
+        exec::fill(std::min(task_elements, count_ - first), fill_.data(), size_,
+                   at + first * static_cast<std::int64_t>(size_));
       });
     }
     for (const tile_nest& piece : pieces_) piece.run(memory);
@@ -98,7 +99,8 @@ class alias_nest {
  public:
   alias_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
       : nest_(&nest), buffer_(nest.stores.at(0).buffer), must_copy_(must_copy(plan, nest)),
-        copy_(copy_nest(nest.accesses.at(0), plan.buffers[static_cast<std::size_t>(buffer_)].type, buffer_, nest.predicted_nanoseconds)),
+        copy_(copy_nest(nest.accesses.at(0), plan.buffers[static_cast<std::size_t>(buffer_)].type, buffer_,
+                        nest.predicted_nanoseconds)),
         copier_(nullptr, kernels, copy_) {}
 
   alias_nest(const alias_nest&) = delete;  // the copier refers to the copy

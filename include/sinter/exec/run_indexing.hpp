@@ -123,7 +123,8 @@ class gather_nest {
                                 indices_(memory, row - before * indices_.count()) * axis_stride_;
         for_each_run(x_.behind, x_.behind_strides, 0, width,
                      [&](std::int64_t offset, std::int64_t stride, std::int64_t count, std::int64_t done) {
-                       strided_load(count, source + (at + offset) * size, stride, size_, target + (row * width + done) * size);
+                       strided_load(count, source + (at + offset) * size, stride, size_,
+                                    target + (row * width + done) * size);
                      });
       }
     });
@@ -152,13 +153,15 @@ class scatter_nest {
     const std::size_t width = nest_->accesses[1].shape.size();
     updates_.bind(updates_view_, axis, width);
     indexed_ = shape_vector(updates_view_.shape.begin() + axis, updates_view_.shape.begin() + axis + width);
-    indexed_strides_ = shape_vector(updates_view_.strides.begin() + axis, updates_view_.strides.begin() + axis + width);
+    indexed_strides_ =
+        shape_vector(updates_view_.strides.begin() + axis, updates_view_.strides.begin() + axis + width);
     merge_axes(indexed_, indexed_strides_);
     target_ = at[nest_->stores[0].buffer];
     extent_ = target_.shape[axis];
     // Every task has columns of its own and sees all updates, so their order is kept. 16 columns fill a line.
     columns_per_task_ = updates_.behind_count;
-    if (updates_.before_count < 8) columns_per_task_ = std::max<std::int64_t>(16, round_up_to(divide_up(updates_.behind_count, 16), 16));
+    if (updates_.before_count < 8)
+      columns_per_task_ = std::max<std::int64_t>(16, round_up_to(divide_up(updates_.behind_count, 16), 16));
     return {};
   }
 

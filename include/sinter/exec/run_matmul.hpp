@@ -39,7 +39,8 @@ constexpr product_table all_products() {
 
 class matmul_nest {
  public:
-  matmul_nest(const planning::plan& plan, const kernel_table& kernels, const product_table& products, const planning::nest& nest)
+  matmul_nest(const planning::plan& plan, const kernel_table& kernels, const product_table& products,
+              const planning::nest& nest)
       : nest_(&nest), product_(find_product(nest)),
         multiply_(products[static_cast<std::size_t>(nest.body[static_cast<std::size_t>(product_)].type)]),
         rest_(kernels, nest, analyze_tile(&plan, nest, geometry::block, all_stores(nest), product_, -1)) {
@@ -79,8 +80,11 @@ class matmul_nest {
     }
     bind_rest(at, space);
     product_offset_ = round_to_lines(rest_.program().scratch_bytes);
-    workspace_offset_ = product_offset_ + (destination_ < 0 ? round_to_lines(static_cast<std::size_t>(grid_.rows * grid_.columns) * size_of(type_)) : 0);
-    out.per_thread = std::max(out.per_thread, workspace_offset_ + gemm_workspace_bytes(type_, grid_.rows, grid_.columns, k_));
+    workspace_offset_ = product_offset_;
+    if (destination_ < 0)
+      workspace_offset_ += round_to_lines(static_cast<std::size_t>(grid_.rows * grid_.columns) * size_of(type_));
+    out.per_thread = std::max(out.per_thread,
+                              workspace_offset_ + gemm_workspace_bytes(type_, grid_.rows, grid_.columns, k_));
     return out;
   }
 
@@ -178,7 +182,8 @@ class matmul_nest {
     const tile_analysis& facts = rest_.facts();
     const auto safe = [&](std::size_t number) {
       const planning::store& s = nest_->stores[number];
-      if (element_count(at[s.buffer].shape) != element_count(space) || nest_->body[static_cast<std::size_t>(s.step)].type != type_) return false;
+      if (element_count(at[s.buffer].shape) != element_count(space)) return false;
+      if (nest_->body[static_cast<std::size_t>(s.step)].type != type_) return false;
       for (std::size_t i = 0; i < nest_->body.size(); ++i)
         if (facts.alive[i] && nest_->body[i].kind == planning::step_kind::load &&
             may_overlap(at.plan(), at[s.buffer].buffer,
@@ -213,7 +218,8 @@ class matmul_nest {
                 std::ranges::any_of(p.row_lists, [](command_range r) { return r.first != r.last; });
   }
 
-  const std::byte* block_of(const run_memory& memory, const operand& o, std::int64_t batch, std::int64_t row, std::int64_t column) const {
+  const std::byte* block_of(const run_memory& memory, const operand& o, std::int64_t batch, std::int64_t row,
+                            std::int64_t column) const {
     std::int64_t at = o.view.offset + row * o.row_stride + column * o.column_stride;
     for (std::size_t axis = batch_shape_.size(); axis-- > 0;) {
       at += batch % batch_shape_[axis] * o.view.strides[axis];
@@ -222,7 +228,8 @@ class matmul_nest {
     return memory.bases[o.view.buffer] + at * static_cast<std::int64_t>(size_of(type_));
   }
 
-  void run_block(const run_memory& memory, std::byte* scratch, std::int64_t batch, std::int64_t row, std::int64_t column) const {
+  void run_block(const run_memory& memory, std::byte* scratch, std::int64_t batch, std::int64_t row,
+                 std::int64_t column) const {
     const std::int64_t rows = std::min(grid_.rows, m_ - row), columns = std::min(grid_.columns, n_ - column);
     const std::int64_t first_row = batch * m_ + row;
     std::byte* c = scratch + product_offset_;

@@ -164,7 +164,8 @@ class tile_schedule {
       const strided_view& target = at[store(i).buffer];
       // Extents that are equal at hand need not have been so as symbols: what the buffer holds decides.
       const strided_view per_row = positions(true), all = positions(false);
-      stores[i].per_row = facts_.row_store[i] || (facts_.has_row_level && target.shape == per_row.shape && target.shape != all.shape);
+      stores[i].per_row = facts_.row_store[i] ||
+                          (facts_.has_row_level && target.shape == per_row.shape && target.shape != all.shape);
       strided_view view = stores[i].per_row ? per_row : all;
       if (element_count(view.shape) != element_count(target.shape))
         throw graph_error("executor: " + nest_->label + ": a value of shape " + to_string(view.shape) +

@@ -106,7 +106,8 @@ inline bool stores_rows(const planning::plan* plan, const planning::nest& nest, 
 }  // namespace detail
 
 /// The facts of the part of a nest's body that makes `stores` (and `column_reduction`, if it is not -1). The value of
-/// step `external` comes from outside. Without a plan, stores are as their steps' levels say. Throws graph_error for a body that does not fit its nest.
+/// step `external` comes from outside. Without a plan, stores are as their steps' levels say. Throws graph_error for a
+/// body that does not fit its nest.
 inline tile_analysis analyze_tile(const planning::plan* plan, const planning::nest& nest, geometry kind,
                                   std::vector<int> stores, int external, int column_reduction) {
   tile_analysis out;

@@ -50,7 +50,8 @@ class tile_nest {
       const std::int64_t row = task / column_tasks_ * rows_per_task_, column = task % column_tasks_ * columns_per_task_;
       tile_runner runner(tile_.program(), memory.bases, memory.scratch(thread));
       runner.begin();
-      runner.run_all(row, std::min(axes.rows, row + rows_per_task_), column, std::min(axes.columns, column + columns_per_task_));
+      runner.run_all(row, std::min(axes.rows, row + rows_per_task_), column,
+                     std::min(axes.columns, column + columns_per_task_));
     });
   }
 
@@ -89,7 +90,8 @@ class tile_nest {
     rows.take_rows(0, p.axes.rows);
     for (int phase = 0; phase < phases; ++phase) {
       rows.run_row_list(phase);
-      parallel_for(p.axes.rows * column_tasks_, nest_->predicted_nanoseconds / phases, [&](std::int64_t task, int thread) {
+      const double nanoseconds = nest_->predicted_nanoseconds / phases;
+      parallel_for(p.axes.rows * column_tasks_, nanoseconds, [&](std::int64_t task, int thread) {
         const std::int64_t row = task / column_tasks_, part = task % column_tasks_;
         std::byte* accumulators = blocks + static_cast<std::size_t>(part) * block;
         tile_runner runner(p, memory.bases, memory.scratch(thread));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Expressions that are evaluated directly: `tensor<float, 2> y = relu(matmul(x, w) + b);`. The same graph, optimizer and
-// executor as a fused function; the plan is kept in a static of the expression's type, keyed by attribute values, by
-// which leaves are the same memory, and by shape class.
+// Expressions that are evaluated directly: `tensor<float, 2> y = relu(matmul(x, w) + b);`. The same
+// graph, optimizer and executor as a fused function; the plan is kept in a static of the
+// expression's type, keyed by attribute values, by which leaves are the same memory, and by shape
+// class.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,8 @@ struct spec_of<shared_tensor<T, E>> {
   static constexpr argument_spec value{dtype_of<T>, E, false};
 };
 
-// An expression's leaves as the arguments of its graph. Leaves of one memory, shape and strides are one argument.
+// An expression's leaves as the arguments of its graph. Leaves of one memory, shape and strides are
+// one argument.
 struct leaf_list {
   std::vector<argument_memory> arguments;
   std::vector<argument_spec> specs;    // of the arguments
@@ -29,7 +31,8 @@ struct leaf_list {
   void add(const argument_memory& m, const argument_spec& spec) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const argument_memory& known = arguments[i];
-      const bool same = !spec.weak && known.data == m.data && known.shape == m.shape && known.strides == m.strides && specs[i] == spec;
+      const bool same = !spec.weak && known.data == m.data && known.shape == m.shape &&
+                        known.strides == m.strides && specs[i] == spec;
       if (!same) continue;
       number_of.push_back(i);
       return;
@@ -42,14 +45,17 @@ struct leaf_list {
 
 template <class Leaf>
 argument_memory leaf_memory(const Leaf& leaf) {
-  if constexpr (std::is_arithmetic_v<Leaf>) return memory_of(leaf);
-  else return memory_of(&leaf);
+  if constexpr (std::is_arithmetic_v<Leaf>)
+    return memory_of(leaf);
+  else
+    return memory_of(&leaf);
 }
 
 template <class E>
 leaf_list leaves_of(const E& e) {
   leaf_list out;
-  e.for_each_leaf([&]<class Leaf>(const Leaf& leaf) { out.add(leaf_memory(leaf), spec_of<Leaf>::value); });
+  e.for_each_leaf(
+      [&]<class Leaf>(const Leaf& leaf) { out.add(leaf_memory(leaf), spec_of<Leaf>::value); });
   return out;
 }
 
@@ -61,8 +67,11 @@ ir::graph trace_expression(const E& e, const leaf_list& leaves) {
   for (std::size_t i = 0; i < leaves.specs.size(); ++i) {
     ir::symbolic_shape shape;
     for (int axis = 0; axis < leaves.specs[i].extents.rank; ++axis)
-      shape.push_back(leaves.specs[i].extents.is_static(axis) ? ir::dim(leaves.specs[i].extents[axis]) : g.dims.symbol(symbols++));
-    arguments.push_back(handle(ir::argument(g, leaves.specs[i].type, static_cast<int>(i), shape, leaves.specs[i].weak)));
+      shape.push_back(leaves.specs[i].extents.is_static(axis)
+                          ? ir::dim(leaves.specs[i].extents[axis])
+                          : g.dims.symbol(symbols++));
+    arguments.push_back(handle(
+        ir::argument(g, leaves.specs[i].type, static_cast<int>(i), shape, leaves.specs[i].weak)));
   }
   std::size_t next = 0;
   const handle result = e.trace([&](const auto&) { return arguments[leaves.number_of[next++]]; });
@@ -94,13 +103,15 @@ constexpr unsigned leaf_dtypes(type_list<Leaf...>) {
   return (0u | ... | (1u << static_cast<unsigned>(spec_of<Leaf>::value.type)));
 }
 
-// The dtypes whose kernels an expression may need: those of its trace, or, where attribute values keep the compiler
-// from tracing it, those of its leaves and result and i64, the dtype of indices.
+// The dtypes whose kernels an expression may need: those of its trace, or, where attribute values
+// keep the compiler from tracing it, those of its leaves and result and i64, the dtype of indices.
 template <class E, class T>
 constexpr unsigned expression_dtypes() {
   const unsigned known = leaf_dtypes(leaf_types<E>{}) | 1u << static_cast<unsigned>(dtype_of<T>);
-  if constexpr (TracedByCompiler<E>) return known | traced<expression_trace<E>>::value.dtypes;
-  else return known | 1u << static_cast<unsigned>(dtype::i64);
+  if constexpr (TracedByCompiler<E>)
+    return known | traced<expression_trace<E>>::value.dtypes;
+  else
+    return known | 1u << static_cast<unsigned>(dtype::i64);
 }
 
 template <class E, class T>
@@ -132,8 +143,9 @@ program& program_of(const E& e, const leaf_list& leaves) {
 
 }  // namespace detail
 
-/// Evaluates an expression into a tensor, which takes the shape of the result. The result may be one of the leaves: the
-/// old elements are read. Throws shape_error, axis_error, dtype_error or index_error before anything is written.
+/// Evaluates an expression into a tensor, which takes the shape of the result. The result may be
+/// one of the leaves: the old elements are read. Throws shape_error, axis_error, dtype_error or
+/// index_error before anything is written.
 template <class Function, class... Captured, class T, extents_spec E>
 void evaluate(const expression<Function, Captured...>& e, tensor<T, E>& out) {
   const detail::leaf_list leaves = detail::leaves_of(e);
@@ -141,15 +153,18 @@ void evaluate(const expression<Function, Captured...>& e, tensor<T, E>& out) {
   std::vector<std::int64_t> symbols;
   for (std::size_t i = 0; i < leaves.specs.size(); ++i)
     for (int axis = 0; axis < leaves.specs[i].extents.rank; ++axis)
-      if (!leaves.specs[i].extents.is_static(axis)) symbols.push_back(leaves.arguments[i].shape[axis]);
+      if (!leaves.specs[i].extents.is_static(axis))
+        symbols.push_back(leaves.arguments[i].shape[axis]);
   program::prepared_call call = p.prepare(leaves.arguments, symbols);
   if (call.output_type(0) != dtype_of<T>)
-    throw dtype_error("evaluate: the expression is " + std::string(name(call.output_type(0))) + " where the tensor is " + std::string(name(dtype_of<T>)));
+    throw dtype_error("evaluate: the expression is " + std::string(name(call.output_type(0))) +
+                      " where the tensor is " + std::string(name(dtype_of<T>)));
   const shape_vector shape = call.output_shape(0, symbols);
   require_fits(shape, E, "evaluate");
   // Into storage of its own where a leaf is the tensor itself.
   tensor<T, E> fresh = tensor<T, E>::uninitialized(shape);
-  const detail::output_memory memory[] = {{fresh.data(), static_cast<std::size_t>(fresh.size()) * sizeof(T)}};
+  const detail::output_memory memory[] = {
+      {fresh.data(), static_cast<std::size_t>(fresh.size()) * sizeof(T)}};
   p.run(call, leaves.arguments, memory);
   out = std::move(fresh);
 }

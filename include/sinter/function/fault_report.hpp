@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the compiler says about a function that cannot work. Every fault ends in one static_assert on a class template
-// whose arguments are the fault, the op and two numbers, because both GCC and Clang print those.
+// What the compiler says about a function that cannot work. Every fault ends in one static_assert
+// on a class template whose arguments are the fault, the op and two numbers, because both GCC and
+// Clang print those.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,9 @@
 
 namespace sinter {
 
-/// What a call of a fused function is checked by. The arguments say what is wrong: the kind of fault, the op, and the two
-/// numbers it is about (extents, ranks, dtypes by number, an axis and the rank, sizes before and after).
+/// What a call of a fused function is checked by. The arguments say what is wrong: the kind of
+/// fault, the op, and the two numbers it is about (extents, ranks, dtypes by number, an axis and
+/// the rank, sizes before and after).
 template <ir::fault_kind Fault, ir::op Op, std::int64_t Left, std::int64_t Right>
 struct operands_fit {
   static constexpr bool value = Fault == ir::fault_kind::none;

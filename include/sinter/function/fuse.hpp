@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// fuse: a captureless lambda over tensors becomes a function that is traced by the compiler, planned on its first call
-// and replayed afterwards.
+// fuse: a captureless lambda over tensors becomes a function that is traced by the compiler,
+// planned on its first call and replayed afterwards.
 #pragma once
 
 #include <array>
@@ -31,8 +31,10 @@ concept FusedArgument = requires { spec_of<std::remove_cvref_t<A>>::value; };
 // Scalars are kept in the type that their spec names, for the time of the call.
 template <class A>
 constexpr auto stored_argument(const A& a) {
-  if constexpr (std::is_arithmetic_v<A>) return static_cast<typename spec_of<A>::stored>(a);
-  else return &a;
+  if constexpr (std::is_arithmetic_v<A>)
+    return static_cast<typename spec_of<A>::stored>(a);
+  else
+    return &a;
 }
 
 template <class S>
@@ -45,9 +47,12 @@ argument_memory memory_of(const S& stored) {
     using element = std::remove_cvref_t<decltype(*x.data())>;
     m.data = x.data();
     m.shape = x.shape();
-    if constexpr (requires { x.strides(); }) m.strides = x.strides();
-    else m.strides = row_major_strides(x.shape());
-    // The reach of the elements, for overlap checks; strides below zero reach backwards and are left out.
+    if constexpr (requires { x.strides(); })
+      m.strides = x.strides();
+    else
+      m.strides = row_major_strides(x.shape());
+    // The reach of the elements, for overlap checks; strides below zero reach backwards and are
+    // left out.
     std::int64_t last = 0;
     bool empty = false;
     for (std::size_t i = 0; i < m.shape.size(); ++i) {
@@ -60,7 +65,8 @@ argument_memory memory_of(const S& stored) {
 }
 
 template <argument_spec... Spec>
-std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> symbols_of(const std::array<argument_memory, sizeof...(Spec)>& arguments) {
+std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> symbols_of(
+    const std::array<argument_memory, sizeof...(Spec)>& arguments) {
   std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> out{};
   const std::array<argument_spec, sizeof...(Spec)> specs{Spec...};
   [[maybe_unused]] std::size_t at = 0;
@@ -70,7 +76,8 @@ std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> symbols_of(const std
   return out;
 }
 
-// The memory an assignment writes: the argument must be an lvalue of a tensor or view whose elements may change.
+// The memory an assignment writes: the argument must be an lvalue of a tensor or view whose
+// elements may change.
 template <class A>
 void* writable(A& a) {
   using argument = std::remove_reference_t<A>;
@@ -85,43 +92,53 @@ void* writable(A& a) {
 
 }  // namespace detail
 
-/// A fused function. All its state (e-graphs, plans, arenas) lives in this object. It may be called from several threads
-/// at once. `F` is a captureless lambda over handles; what varies is an argument.
+/// A fused function. All its state (e-graphs, plans, arenas) lives in this object. It may be called
+/// from several threads at once. `F` is a captureless lambda over handles; what varies is an
+/// argument.
 template <class F>
 class fused {
   static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
                 "sinter: a fused lambda must not capture; pass what varies as an argument");
 
  public:
-  explicit fused(program_options options = {}) : state_(std::make_unique<state>()) { state_->options = std::move(options); }
+  explicit fused(program_options options = {}) : state_(std::make_unique<state>()) {
+    state_->options = std::move(options);
+  }
 
-  /// Calls the function: tensors, views and C++ scalars in; out comes what the lambda returns and does not assign: one
-  /// tensor, a tuple of tensors, or nothing. Assigned arguments must be lvalues that are not const.
-  /// Throws shape_error, dtype_error, index_error, alias_error before anything is written.
+  /// Calls the function: tensors, views and C++ scalars in; out comes what the lambda returns and
+  /// does not assign: one tensor, a tuple of tensors, or nothing. Assigned arguments must be
+  /// lvalues that are not const. Throws shape_error, dtype_error, index_error, alias_error before
+  /// anything is written.
   template <detail::FusedArgument... A>
   auto operator()(A&&... arguments) {
     constexpr ir::fault fault = detail::traced<trace_of<A...>>::value.problem;
-    static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value, "sinter: the operands of an op do not fit together (fault, op, left, right)");
-    if constexpr (fault.kind == ir::fault_kind::none) return call<A...>(std::tuple<>{}, arguments...);
+    static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
+                  "sinter: the operands of an op do not fit together (fault, op, left, right)");
+    if constexpr (fault.kind == ir::fault_kind::none)
+      return call<A...>(std::tuple<>{}, arguments...);
   }
 
-  /// `f.into(y)(x, w)`: results go into existing tensors (resized if their shape differs, which allocates) or views
-  /// (whose shape must be right). Without resizing, nothing is allocated after the first call.
+  /// `f.into(y)(x, w)`: results go into existing tensors (resized if their shape differs, which
+  /// allocates) or views (whose shape must be right). Without resizing, nothing is allocated after
+  /// the first call.
   template <class... Out>
   auto into(Out&... outputs) {
     return [this, &outputs...]<detail::FusedArgument... A>(A&&... arguments) {
       constexpr ir::fault fault = detail::traced<trace_of<A...>>::value.problem;
-      static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value, "sinter: the operands of an op do not fit together (fault, op, left, right)");
-      if constexpr (fault.kind == ir::fault_kind::none) call<A...>(std::tie(outputs...), arguments...);
+      static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
+                    "sinter: the operands of an op do not fit together (fault, op, left, right)");
+      if constexpr (fault.kind == ir::fault_kind::none)
+        this->template call<A...>(std::tie(outputs...), arguments...);
     };
   }
 
-  /// What the optimizer did for arguments of these shapes. Plans the function if need be, but does not run it.
+  /// What the optimizer did for arguments of these shapes. Plans the function if need be, but does
+  /// not run it.
   template <detail::FusedArgument... A>
   std::string explain(A&&... arguments) {
-    return with_call<A...>([](program& p, program::prepared_call& c, const auto&, const auto&) {
-      return detail::explain_text(c, p.statistics(), 0);
-    }, arguments...);
+    return with_call<A...>([](program& p, program::prepared_call& c, const auto&,
+                              const auto&) { return detail::explain_text(c, p.statistics(), 0); },
+                           arguments...);
   }
 
   /// Counts of saturations, extractions and calls, over all dtypes the function was called with.
@@ -147,7 +164,8 @@ class fused {
   template <class... A>
   using trace_of = detail::function_trace<F, detail::spec_for<A>...>;
 
-  // The program for these argument types. Its key is the address of something that exists once per trace.
+  // The program for these argument types. Its key is the address of something that exists once per
+  // trace.
   template <class Trace>
   program& program_for() {
     const std::scoped_lock lock(state_->mutex);
@@ -155,7 +173,9 @@ class fused {
       if (each.first == &key_of<Trace>) return *each.second;
     program_code code = detail::code_for<detail::traced<Trace>::value.dtypes>();
     detail::add_regions<Trace>(code);
-    state_->programs.emplace_back(&key_of<Trace>, std::make_unique<program>(ir::thaw(detail::traced<Trace>::value.words), std::move(code), state_->options));
+    state_->programs.emplace_back(
+        &key_of<Trace>, std::make_unique<program>(ir::thaw(detail::traced<Trace>::value.words),
+                                                  std::move(code), state_->options));
     return *state_->programs.back().second;
   }
 
@@ -167,7 +187,11 @@ class fused {
     using trace = trace_of<A...>;
     program& p = program_for<trace>();
     const auto stored = std::tuple{detail::stored_argument(arguments)...};
-    const auto memory = std::apply([](const auto&... s) { return std::array<detail::argument_memory, sizeof...(s)>{detail::memory_of(s)...}; }, stored);
+    const auto memory = std::apply(
+        [](const auto&... s) {
+          return std::array<detail::argument_memory, sizeof...(s)>{detail::memory_of(s)...};
+        },
+        stored);
     const auto symbols = detail::symbols_of<detail::spec_for<A>...>(memory);
     program::prepared_call c = p.prepare(memory, symbols);
     return body(p, c, memory, symbols);
@@ -175,10 +199,12 @@ class fused {
 
   template <class... A, class... Out>
   auto call(std::tuple<Out&...> given, std::remove_reference_t<A>&... arguments) {
-    return with_call<A...>([&](program& p, program::prepared_call& c, const auto& memory, const auto& symbols) {
-      const std::array<void*, sizeof...(A)> targets{detail::writable(arguments)...};
-      return run<trace_of<A...>>(p, c, memory, symbols, targets, given);
-    }, arguments...);
+    return with_call<A...>(
+        [&](program& p, program::prepared_call& c, const auto& memory, const auto& symbols) {
+          const std::array<void*, sizeof...(A)> targets{detail::writable(arguments)...};
+          return run<trace_of<A...>>(p, c, memory, symbols, targets, given);
+        },
+        arguments...);
   }
 
   // Numbers of the outputs that are results, not assignments.
@@ -197,7 +223,8 @@ class fused {
     return out;
   }
 
-  // A function rather than an alias template: GCC 12 crashes on an alias with a template argument of class type.
+  // A function rather than an alias template: GCC 12 crashes on an alias with a template argument
+  // of class type.
   template <class Trace, std::size_t Number>
   static auto fresh_result(const shape_vector& shape) {
     constexpr detail::output_spec spec = detail::traced<Trace>::value.outputs[Number];
@@ -206,8 +233,8 @@ class fused {
   }
 
   template <class Trace, class Memory, class Symbols, class Targets, class... Out>
-  static auto run(program& p, program::prepared_call& c, const Memory& memory, const Symbols& symbols, const Targets& targets,
-                  std::tuple<Out&...>& given) {
+  static auto run(program& p, program::prepared_call& c, const Memory& memory,
+                  const Symbols& symbols, const Targets& targets, std::tuple<Out&...>& given) {
     constexpr auto& outputs = detail::traced<Trace>::value.outputs;
     constexpr auto numbers = result_numbers<Trace>();
     std::array<detail::output_memory, outputs.size()> out{};
@@ -218,39 +245,58 @@ class fused {
       require_assignable(memory[a], targets[a], a);
     }
     if constexpr (sizeof...(Out) > 0) {
-      static_assert(sizeof...(Out) == numbers.size(), "sinter: into() must name as many tensors as the function has results that are not assigned");
+      static_assert(sizeof...(Out) == numbers.size(),
+                    "sinter: into() must name as many tensors as the function has results that are "
+                    "not assigned");
       [&]<std::size_t... I>(std::index_sequence<I...>) {
-        (bind_output<outputs[numbers[I]].type>(std::get<I>(given), c.output_shape(static_cast<int>(numbers[I]), symbols), out[numbers[I]]), ...);
+        (bind_output<outputs[numbers[I]].type>(
+             std::get<I>(given), c.output_shape(static_cast<int>(numbers[I]), symbols),
+             out[numbers[I]]),
+         ...);
       }(std::make_index_sequence<numbers.size()>{});
       p.run(c, memory, out);
     } else {
       return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        std::tuple results{fresh_result<Trace, numbers[I]>(c.output_shape(static_cast<int>(numbers[I]), symbols))...};
-        ((out[numbers[I]] = {std::get<I>(results).data(), static_cast<std::size_t>(std::get<I>(results).size()) * size_of(outputs[numbers[I]].type)}), ...);
+        std::tuple results{fresh_result<Trace, numbers[I]>(
+            c.output_shape(static_cast<int>(numbers[I]), symbols))...};
+        ((out[numbers[I]] = {std::get<I>(results).data(),
+                             static_cast<std::size_t>(std::get<I>(results).size()) *
+                                 size_of(outputs[numbers[I]].type)}),
+         ...);
         p.run(c, memory, out);
-        if constexpr (sizeof...(I) == 0) return;
-        else if constexpr (sizeof...(I) == 1) return std::get<0>(std::move(results));
-        else return results;
+        if constexpr (sizeof...(I) == 0)
+          return;
+        else if constexpr (sizeof...(I) == 1)
+          return std::get<0>(std::move(results));
+        else
+          return results;
       }(std::make_index_sequence<numbers.size()>{});
     }
   }
 
-  static void require_assignable(const detail::argument_memory& m, void* target, std::size_t number) {
+  static void require_assignable(const detail::argument_memory& m, void* target,
+                                 std::size_t number) {
     if (target == nullptr && m.bytes != 0)
-      throw graph_error("assign: argument " + std::to_string(number) + " is const or a scalar; expected a tensor that may change");
+      throw graph_error("assign: argument " + std::to_string(number) +
+                        " is const or a scalar; expected a tensor that may change");
     if (m.strides != row_major_strides(m.shape) && m.bytes != 0)
-      throw shape_error("assign: argument " + std::to_string(number) + " of shape " + to_string(m.shape) + " is a strided view; expected contiguous memory");
+      throw shape_error("assign: argument " + std::to_string(number) + " of shape " +
+                        to_string(m.shape) + " is a strided view; expected contiguous memory");
   }
 
   template <dtype D, class Out>
   static void bind_output(Out& out, const shape_vector& shape, detail::output_memory& memory) {
     using element = std::remove_cvref_t<decltype(*out.data())>;
-    static_assert(std::is_same_v<element, cpp_type<D>>, "sinter: the tensor given to into() has another dtype than the result");
+    static_assert(std::is_same_v<element, cpp_type<D>>,
+                  "sinter: the tensor given to into() has another dtype than the result");
     if constexpr (requires { out.resize(shape); }) {
       if (!(out.shape() == shape)) out.resize(shape);
     } else {
-      if (!(out.shape() == shape)) throw shape_error("into: a view of shape " + to_string(out.shape()) + " where the result has shape " + to_string(shape));
-      if (!out.is_contiguous()) throw shape_error("into: a strided view; expected contiguous memory");
+      if (!(out.shape() == shape))
+        throw shape_error("into: a view of shape " + to_string(out.shape()) +
+                          " where the result has shape " + to_string(shape));
+      if (!out.is_contiguous())
+        throw shape_error("into: a strided view; expected contiguous memory");
     }
     memory = {out.data(), static_cast<std::size_t>(element_count(shape)) * sizeof(element)};
   }

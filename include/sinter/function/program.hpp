@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The narrow waist. A program is a traced function with all that was found out about it: a saturated e-graph per shape
-// class, a plan per bucket of extents, an executor per concurrent call. Nothing here is a template over user types:
-// traced graph in, plan out, pointers through.
+// The narrow waist. A program is a traced function with all that was found out about it: a
+// saturated e-graph per shape class, a plan per bucket of extents, an executor per concurrent call.
+// Nothing here is a template over user types: traced graph in, plan out, pointers through.
 #pragma once
 
 #include <chrono>
@@ -29,12 +29,13 @@ struct program_options {
   bool reassociate = true;
   /// Rules that are switched off, by name.
   std::vector<std::string> disabled_rules;
-  /// Superinstructions of the traced function and of the library; without them everything runs on micro-ops.
+  /// Superinstructions of the traced function and of the library; without them everything runs on
+  /// micro-ops.
   bool superinstructions = true;
 };
 
-/// The code a program runs: what was compiled for it. Kernels for the dtypes that occur, superinstructions of its own
-/// regions and of the library.
+/// The code a program runs: what was compiled for it. Kernels for the dtypes that occur,
+/// superinstructions of its own regions and of the library.
 struct program_code {
   exec::kernel_table kernels;
   exec::product_table products;
@@ -45,8 +46,9 @@ struct program_code {
 struct program_statistics {
   std::size_t calls = 0;
   std::size_t saturations = 0;  ///< one per shape class (same set of extents equal to one)
-  std::size_t extractions = 0;  ///< one per bucket (powers of two of the dynamic extents) of a class
-  std::size_t bindings = 0;     ///< calls whose extents differed from the executor's last ones
+  std::size_t extractions =
+      0;                     ///< one per bucket (powers of two of the dynamic extents) of a class
+  std::size_t bindings = 0;  ///< calls whose extents differed from the executor's last ones
 };
 
 namespace detail {
@@ -54,8 +56,8 @@ namespace detail {
 struct argument_memory {
   const void* data = nullptr;
   shape_vector shape;
-  shape_vector strides;  // elements
-  std::size_t bytes = 0; // from data to the end of the last element; 0 for strides below zero
+  shape_vector strides;   // elements
+  std::size_t bytes = 0;  // from data to the end of the last element; 0 for strides below zero
 };
 
 struct output_memory {
@@ -91,18 +93,21 @@ class program {
     ir::verify(traced_);
     if (!options_.superinstructions) code_.instructions.clear();
     for (int id = 0; id < traced_.size(); ++id)
-      if (traced_[id].code == ir::op::argument) arguments_ = std::max(arguments_, static_cast<int>(traced_.attributes(id)[1]) + 1);
+      if (traced_[id].code == ir::op::argument)
+        arguments_ = std::max(arguments_, static_cast<int>(traced_.attributes(id)[1]) + 1);
     for (const ir::output& o : traced_.outputs) assigned_.push_back(o.assigned_argument);
   }
 
   const ir::graph& traced() const { return traced_; }
   const std::vector<int>& assigned() const { return assigned_; }
 
-  // A call in two steps, because the caller allocates results between them: `prepare` finds (or makes) the plan for the
-  // shapes and binds an executor to them; `run` executes it. Throws shape_error, naming op and shapes.
+  // A call in two steps, because the caller allocates results between them: `prepare` finds (or
+  // makes) the plan for the shapes and binds an executor to them; `run` executes it. Throws
+  // shape_error, naming op and shapes.
   class prepared_call {
    public:
-    prepared_call(program& owner, std::span<const detail::argument_memory> arguments, std::span<const std::int64_t> symbols)
+    prepared_call(program& owner, std::span<const detail::argument_memory> arguments,
+                  std::span<const std::int64_t> symbols)
         : owner_(owner) {
       {
         const std::scoped_lock lock(owner.mutex_);
@@ -114,7 +119,9 @@ class program {
           plan_->idle.pop_back();
         }
       }
-      if (!executor_) executor_ = std::make_unique<exec::executor>(plan_->planned.plan, owner.code_.kernels, owner.code_.products);
+      if (!executor_)
+        executor_ = std::make_unique<exec::executor>(plan_->planned.plan, owner.code_.kernels,
+                                                     owner.code_.products);
       bind(arguments, symbols);
     }
     prepared_call(const prepared_call&) = delete;
@@ -127,17 +134,21 @@ class program {
     shape_vector output_shape(int k, std::span<const std::int64_t> symbols) const {
       shape_vector out;
       const ir::graph& g = shapes_->bound;
-      for (ir::dim d : g[g.outputs[static_cast<std::size_t>(k)].node].shape) out.push_back(g.dims.evaluate(d, symbols));
+      for (ir::dim d : g[g.outputs[static_cast<std::size_t>(k)].node].shape)
+        out.push_back(g.dims.evaluate(d, symbols));
       return out;
     }
-    dtype output_type(int k) const { return shapes_->bound[shapes_->bound.outputs[static_cast<std::size_t>(k)].node].type; }
+    dtype output_type(int k) const {
+      return shapes_->bound[shapes_->bound.outputs[static_cast<std::size_t>(k)].node].type;
+    }
     const planning::plan& plan() const { return plan_->planned.plan; }
     exec::executor& executor() { return *executor_; }
     const detail::shape_class& shapes() const { return *shapes_; }
     const detail::bucket& bucket() const { return *plan_; }
 
    private:
-    void bind(std::span<const detail::argument_memory> arguments, std::span<const std::int64_t> symbols) {
+    void bind(std::span<const detail::argument_memory> arguments,
+              std::span<const std::int64_t> symbols) {
       inline_vector<exec::argument_layout, few> layouts;
       if (arguments.size() <= few) {
         for (const detail::argument_memory& a : arguments) layouts.push_back({a.strides});
@@ -155,12 +166,14 @@ class program {
     std::unique_ptr<exec::executor> executor_;
   };
 
-  prepared_call prepare(std::span<const detail::argument_memory> arguments, std::span<const std::int64_t> symbols) {
+  prepared_call prepare(std::span<const detail::argument_memory> arguments,
+                        std::span<const std::int64_t> symbols) {
     return prepared_call(*this, arguments, symbols);
   }
 
   // outputs[k].data: where output k goes; for an assigned output, the argument's own memory.
-  void run(prepared_call& call, std::span<const detail::argument_memory> arguments, std::span<const detail::output_memory> outputs) {
+  void run(prepared_call& call, std::span<const detail::argument_memory> arguments,
+           std::span<const detail::output_memory> outputs) {
     check_overlaps(call, arguments, outputs);
     if (arguments.size() <= few && outputs.size() <= few) {
       inline_vector<const void*, few> in;
@@ -187,11 +200,13 @@ class program {
   // Up to so many arguments and outputs a call builds its lists on the stack.
   static constexpr std::size_t few = 32;
 
-  // Classes and buckets are bounded; beyond that the oldest plans are forgotten (and made again when needed). A bound
-  // of 16 classes covers four dynamic extents in every combination of one and not one.
+  // Classes and buckets are bounded; beyond that the oldest plans are forgotten (and made again
+  // when needed). A bound of 16 classes covers four dynamic extents in every combination of one and
+  // not one.
   static constexpr std::size_t class_limit = 16;
 
-  detail::shape_class& class_of(std::span<const detail::argument_memory> arguments, std::span<const std::int64_t> symbols) {
+  detail::shape_class& class_of(std::span<const detail::argument_memory> arguments,
+                                std::span<const std::int64_t> symbols) {
     for (auto& each : classes_)
       if (ir::holds(each->bound, symbols)) return *each;
     auto made = std::make_unique<detail::shape_class>();
@@ -200,8 +215,9 @@ class program {
     made->bound = ir::bind(traced_, shapes);
     ++statistics_.saturations;
     saturate(*made);
-    // A call may still be using the oldest class, so it is kept alive until no executor of it is out: simplest is to
-    // keep it. Reaching the limit means a function with very many shape classes, which is reported by `statistics`.
+    // A call may still be using the oldest class, so it is kept alive until no executor of it is
+    // out: simplest is to keep it. Reaching the limit means a function with very many shape
+    // classes, which is reported by `statistics`.
     classes_.push_back(std::move(made));
     return *classes_.back();
   }
@@ -231,35 +247,44 @@ class program {
   detail::bucket& bucket_of(detail::shape_class& c, std::span<const std::int64_t> symbols) {
     for (auto& each : c.buckets) {
       bool same = each->corner.size() == symbols.size();
-      for (std::size_t i = 0; same && i < symbols.size(); ++i) same = each->corner[i] == planning::bucket_corner(symbols[i]);
-      if (same && (!each->planned.may_outgrow || planning::fits(each->planned.plan, symbols))) return *each;
+      for (std::size_t i = 0; same && i < symbols.size(); ++i)
+        same = each->corner[i] == planning::bucket_corner(symbols[i]);
+      if (same && (!each->planned.may_outgrow || planning::fits(each->planned.plan, symbols)))
+        return *each;
     }
     auto made = std::make_unique<detail::bucket>();
     for (std::int64_t s : symbols) made->corner.push_back(planning::bucket_corner(s));
     ++statistics_.extractions;
-    made->planned = planning::make_plan(c.saturated, symbols, c.outputs, assigned_, arguments_, code_.instructions);
+    made->planned = planning::make_plan(c.saturated, symbols, c.outputs, assigned_, arguments_,
+                                        code_.instructions);
     c.buckets.push_back(std::move(made));
     return *c.buckets.back();
   }
 
-  // An output may be the memory of an argument only where the plan reads every element before it is written over.
+  // An output may be the memory of an argument only where the plan reads every element before it is
+  // written over.
   void check_overlaps(const prepared_call& call, std::span<const detail::argument_memory> arguments,
                       std::span<const detail::output_memory> outputs) const {
     const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
     const auto meets = [&](const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
-      return a_bytes != 0 && b_bytes != 0 && address(a) < address(b) + b_bytes && address(b) < address(a) + a_bytes;
+      return a_bytes != 0 && b_bytes != 0 && address(a) < address(b) + b_bytes &&
+             address(b) < address(a) + a_bytes;
     };
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       for (std::size_t other = o + 1; other < outputs.size(); ++other)
         if (meets(outputs[o].data, outputs[o].bytes, outputs[other].data, outputs[other].bytes))
-          throw alias_error("into: outputs " + std::to_string(o) + " and " + std::to_string(other) + " overlap");
+          throw alias_error("into: outputs " + std::to_string(o) + " and " + std::to_string(other) +
+                            " overlap");
       for (std::size_t a = 0; a < arguments.size(); ++a) {
         if (assigned_[o] == static_cast<int>(a)) continue;
-        if (!meets(outputs[o].data, outputs[o].bytes, arguments[a].data, arguments[a].bytes)) continue;
-        const bool same = outputs[o].data == arguments[a].data && outputs[o].bytes == arguments[a].bytes && assigned_[o] < 0;
+        if (!meets(outputs[o].data, outputs[o].bytes, arguments[a].data, arguments[a].bytes))
+          continue;
+        const bool same = outputs[o].data == arguments[a].data &&
+                          outputs[o].bytes == arguments[a].bytes && assigned_[o] < 0;
         if (same && call.plan().may_alias[o * static_cast<std::size_t>(arguments_) + a]) continue;
-        throw alias_error("into: output " + std::to_string(o) + " overlaps argument " + std::to_string(a) +
-                          ", which is still read when the output is written; expected separate memory");
+        throw alias_error(
+            "into: output " + std::to_string(o) + " overlaps argument " + std::to_string(a) +
+            ", which is still read when the output is written; expected separate memory");
       }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tracing: a captureless lambda is evaluated on handles, in constant evaluation where the compiler can, and leaves a
-// frozen graph, the types of its results, and the element-wise regions that get a fused kernel each.
+// Tracing: a captureless lambda is evaluated on handles, in constant evaluation where the compiler
+// can, and leaves a frozen graph, the types of its results, and the element-wise regions that get a
+// fused kernel each.
 #pragma once
 
 #include <array>
@@ -45,8 +46,11 @@ struct spec_of<view<T, E>> {
 template <class A>
   requires std::is_arithmetic_v<A>
 struct spec_of<A> {
-  // Integers of other widths come as i64: an argument's value, unlike its type, must not change the plan.
-  using stored = std::conditional_t<Element<A>, A, std::conditional_t<std::is_floating_point_v<A>, double, std::int64_t>>;
+  // Integers of other widths come as i64: an argument's value, unlike its type, must not change the
+  // plan.
+  using stored =
+      std::conditional_t<Element<A>, A,
+                         std::conditional_t<std::is_floating_point_v<A>, double, std::int64_t>>;
   static constexpr argument_spec value{dtype_of<stored>, 0, true};
 };
 
@@ -65,7 +69,8 @@ constexpr std::array<handle, sizeof...(Spec)> write_arguments(ir::graph& g) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     ir::symbolic_shape shape;
     for (int axis = 0; axis < specs[i].extents.rank; ++axis)
-      shape.push_back(specs[i].extents.is_static(axis) ? ir::dim(specs[i].extents[axis]) : g.dims.symbol(symbols++));
+      shape.push_back(specs[i].extents.is_static(axis) ? ir::dim(specs[i].extents[axis])
+                                                       : g.dims.symbol(symbols++));
     out[i] = handle(ir::argument(g, specs[i].type, static_cast<int>(i), shape, specs[i].weak));
   }
   return out;
@@ -75,7 +80,9 @@ template <class F, argument_spec... Spec>
 constexpr ir::graph trace_function() {
   ir::graph g;
   const auto arguments = write_arguments<Spec...>(g);
-  [&]<std::size_t... I>(std::index_sequence<I...>) { set_outputs(g, F{}(arguments[I]...)); }(std::index_sequence_for<decltype(Spec)...>{});
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    set_outputs(g, F{}(arguments[I]...));
+  }(std::index_sequence_for<decltype(Spec)...>{});
   return ir::expand_gradients(g);
 }
 
@@ -129,16 +136,19 @@ constexpr frozen_trace<Size> freeze_trace() {
   if (g.failed()) return out;
   const std::vector<std::int64_t> words = ir::freeze(g);
   for (std::size_t i = 0; i < words.size(); ++i) out.words[i] = words[i];
-  for (std::size_t i = 0; i < g.outputs.size(); ++i) out.outputs[i] = spec_of_output(g, g.outputs[i]);
+  for (std::size_t i = 0; i < g.outputs.size(); ++i)
+    out.outputs[i] = spec_of_output(g, g.outputs[i]);
   const auto regions = ir::find_regions(g);
   for (std::size_t i = 0; i < regions.size(); ++i) out.regions[i] = regions[i];
   out.dtypes = dtypes_of(g);
   return out;
 }
 
-// Can the compiler evaluate the trace? (std::sqrt of a literal is constant for GCC and not for Clang.)
+// Can the compiler evaluate the trace? (std::sqrt of a literal is constant for GCC and not for
+// Clang.)
 template <class Trace>
-concept ConstantTrace = requires { typename std::integral_constant<std::size_t, measure_trace<Trace>().words>; };
+concept ConstantTrace =
+    requires { typename std::integral_constant<std::size_t, measure_trace<Trace>().words>; };
 
 template <class Trace>
 struct traced {
@@ -153,29 +163,36 @@ struct function_trace {
 
 // ---- what gets compiled
 
-// Kernels, products and library superinstructions for a set of dtypes (bit i: dtype i); bool comes with every table.
+// Kernels, products and library superinstructions for a set of dtypes (bit i: dtype i); bool comes
+// with every table.
 template <unsigned Dtypes, Element... Chosen>
 program_code code_for() {
   constexpr unsigned rest = Dtypes & ~(1u << static_cast<unsigned>(dtype::boolean));
   if constexpr (rest != 0) {
-    return code_for<(rest & (rest - 1)), Chosen..., cpp_type<static_cast<dtype>(std::countr_zero(rest))>>();
+    return code_for<(rest & (rest - 1)), Chosen...,
+                    cpp_type<static_cast<dtype>(std::countr_zero(rest))>>();
   } else {
-    program_code out{exec::make_kernel_table<Chosen...>(), exec::make_product_table<Chosen...>(), {}};
+    program_code out{
+        exec::make_kernel_table<Chosen...>(), exec::make_product_table<Chosen...>(), {}};
     const auto add_library = [&]<class T>(std::type_identity<T>) {
       if constexpr (std::is_floating_point_v<T>)
-        for (const ir::instruction& i : exec::library_instructions<T>()) out.instructions.push_back(i);
+        for (const ir::instruction& i : exec::library_instructions<T>())
+          out.instructions.push_back(i);
     };
     (add_library(std::type_identity<Chosen>{}), ...);
     return out;
   }
 }
 
-// A fused kernel for each region of the trace. They stand in front of the library's: of equals the first is taken.
+// A fused kernel for each region of the trace. They stand in front of the library's: of equals the
+// first is taken.
 template <class Trace>
 void add_regions(program_code& code) {
   std::vector<ir::instruction> own;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (own.push_back({traced<Trace>::value.regions[I], &exec::map_kernel<traced<Trace>::value.regions[I]>}), ...);
+    (own.push_back(
+         {traced<Trace>::value.regions[I], &exec::map_kernel<traced<Trace>::value.regions[I]>}),
+     ...);
   }(std::make_index_sequence<traced<Trace>::size.regions>{});
   code.instructions.insert(code.instructions.begin(), own.begin(), own.end());
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Binding a traced graph to a class of shapes. A class says which dynamic extents are one; within it broadcasting is
-// decided, so broadcast_to and sum_to turn into what they mean, and extents that must agree become one symbol. What had
-// to be assumed about the extents becomes a list of guards: a graph bound once is right wherever its guards hold.
+// Binding a traced graph to a class of shapes. A class says which dynamic extents are one; within
+// it broadcasting is decided, so broadcast_to and sum_to turn into what they mean, and extents that
+// must agree become one symbol. What had to be assumed about the extents becomes a list of guards:
+// a graph bound once is right wherever its guards hold.
 #pragma once
 
 #include <span>
@@ -11,17 +12,22 @@
 
 namespace sinter::ir {
 
-// Appends `id` of another graph, whose inputs are already here and whose dims read as `translate` says.
+// Appends `id` of another graph, whose inputs are already here and whose dims read as `translate`
+// says.
 template <class Translate>
-constexpr int replay(graph& to, const graph& from, int id, std::span<const int> in, Translate translate) {
+constexpr int replay(graph& to, const graph& from, int id, std::span<const int> in,
+                     Translate translate) {
   inline_vector<dim, 2 * max_rank> dims;
   for (dim d : from.node_dims(id)) dims.push_back(translate(d));
-  const symbolic_shape shape = dims.size() <= max_rank ? symbolic_shape(dims.begin(), dims.end()) : symbolic_shape{};
+  const symbolic_shape shape =
+      dims.size() <= max_rank ? symbolic_shape(dims.begin(), dims.end()) : symbolic_shape{};
   switch (from[id].code) {
     case op::reshape: return reshape({&to, in[0]}, shape).id;
     case op::broadcast_to:
-      // An impossible one stays out: the op that asked for it reports it (see report_failed_broadcast).
-      return can_broadcast(to, to[in[0]].shape, shape) ? broadcast_to({&to, in[0]}, shape).id : in[0];
+      // An impossible one stays out: the op that asked for it reports it (see
+      // report_failed_broadcast).
+      return can_broadcast(to, to[in[0]].shape, shape) ? broadcast_to({&to, in[0]}, shape).id
+                                                       : in[0];
     case op::sum_to: return sum_to({&to, in[0]}, shape).id;
     case op::extent: return extent_scalar(to, from[id].type, dims[0]).id;
     default: {
@@ -32,9 +38,10 @@ constexpr int replay(graph& to, const graph& from, int id, std::span<const int> 
   }
 }
 
-// The number of symbols that the arguments of a graph introduce, and their values for given argument shapes.
-// Throws shape_error where an argument's rank or static extent differs.
-inline std::vector<std::int64_t> symbol_values(const graph& g, std::span<const shape_vector> arguments) {
+// The number of symbols that the arguments of a graph introduce, and their values for given
+// argument shapes. Throws shape_error where an argument's rank or static extent differs.
+inline std::vector<std::int64_t> symbol_values(const graph& g,
+                                               std::span<const shape_vector> arguments) {
   std::vector<std::int64_t> values;
   for (int id = 0; id < g.size(); ++id) {
     if (g[id].code != op::argument) continue;
@@ -53,19 +60,20 @@ inline std::vector<std::int64_t> symbol_values(const graph& g, std::span<const s
       values[symbol] = given[axis];
     }
     if (!fits)
-      throw shape_error("argument " + std::to_string(number) + ": shape " + to_string(given) + " where " +
-                        g.dims.to_string(declared) + " is expected");
+      throw shape_error("argument " + std::to_string(number) + ": shape " + to_string(given) +
+                        " where " + g.dims.to_string(declared) + " is expected");
   }
   return values;
 }
 
 namespace detail {
 
-// Tracing wrote the broadcasts of an element-wise op as nodes of their own. If one of them turns out impossible, the
-// error should name what the user wrote: the op, and its operands before broadcasting.
-// An output, or the operand of any other op, is a broadcast_to that the user wrote.
-inline void report_failed_broadcast(graph& out, const graph& traced, op user, std::span<const int> inputs,
-                                    std::span<const int> moved, std::span<const dim> replacement) {
+// Tracing wrote the broadcasts of an element-wise op as nodes of their own. If one of them turns
+// out impossible, the error should name what the user wrote: the op, and its operands before
+// broadcasting. An output, or the operand of any other op, is a broadcast_to that the user wrote.
+inline void report_failed_broadcast(graph& out, const graph& traced, op user,
+                                    std::span<const int> inputs, std::span<const int> moved,
+                                    std::span<const dim> replacement) {
   const op code = is_elementwise(user) || user == op::matmul ? user : op::broadcast_to;
   fault problem;
   std::vector<int> operands;
@@ -76,7 +84,8 @@ inline void report_failed_broadcast(graph& out, const graph& traced, op user, st
     for (std::size_t axis = 0; axis < from.size() && source != i; ++axis) {
       const dim to = out.dims.substitute(traced.dims, traced.node_dims(i)[axis], replacement);
       if (out.is_one(from[axis]) == truth::no && !out.agree(from[axis], to))
-        problem = {fault_kind::extents_disagree, code, out.dims.evaluate(from[axis], out.symbol_values),
+        problem = {fault_kind::extents_disagree, code,
+                   out.dims.evaluate(from[axis], out.symbol_values),
                    out.dims.evaluate(to, out.symbol_values)};
     }
     const int bare = traced[source].code == op::reshape ? traced.input(source, 0) : source;
@@ -85,7 +94,8 @@ inline void report_failed_broadcast(graph& out, const graph& traced, op user, st
   if (problem.kind != fault_kind::none) throw_fault(problem, out.operand_text(operands));
 }
 
-// An extent that was left to broadcasting is, in a bound graph, the one operand's that is not 1 (or any that agree).
+// An extent that was left to broadcasting is, in a bound graph, the one operand's that is not 1 (or
+// any that agree).
 inline dim settled(graph& g, dim d) {
   if (d.is_constant() || g.dims.kind(d) != dim_kind::broadcast) return d;
   const std::span<const std::int64_t> operands = g.dims.operands(d);
@@ -98,10 +108,12 @@ inline dim settled(graph& g, dim d) {
   return found;
 }
 
-inline graph replay_all(const graph& traced, std::span<const dim> symbols, std::span<const std::int64_t> values) {
+inline graph replay_all(const graph& traced, std::span<const dim> symbols,
+                        std::span<const std::int64_t> values) {
   graph out;
   out.symbol_values.assign(values.begin(), values.end());
-  if (values.empty()) out.symbol_values.push_back(0);  // a bound graph without symbols is still bound
+  if (values.empty())
+    out.symbol_values.push_back(0);  // a bound graph without symbols is still bound
   // Symbols are interned in order so that symbol number i has the same handle in every binding.
   std::vector<dim> replacement;
   for (std::size_t i = 0; i < values.size(); ++i) out.dims.symbol(static_cast<std::int64_t>(i));
@@ -112,20 +124,24 @@ inline graph replay_all(const graph& traced, std::span<const dim> symbols, std::
     in.clear();
     for (int i : traced.inputs(id)) in.push_back(moved[static_cast<std::size_t>(i)]);
     report_failed_broadcast(out, traced, traced[id].code, traced.inputs(id), moved, replacement);
-    moved[static_cast<std::size_t>(id)] =
-        replay(out, traced, id, in, [&](dim d) { return settled(out, out.dims.substitute(traced.dims, d, replacement)); });
+    moved[static_cast<std::size_t>(id)] = replay(out, traced, id, in, [&](dim d) {
+      return settled(out, out.dims.substitute(traced.dims, d, replacement));
+    });
   }
   for (const output& o : traced.outputs)
-    report_failed_broadcast(out, traced, op::broadcast_to, std::span<const int>(&o.node, 1), moved, replacement);
-  for (output o : traced.outputs) out.outputs.push_back({moved[static_cast<std::size_t>(o.node)], o.assigned_argument});
+    report_failed_broadcast(out, traced, op::broadcast_to, std::span<const int>(&o.node, 1), moved,
+                            replacement);
+  for (output o : traced.outputs)
+    out.outputs.push_back({moved[static_cast<std::size_t>(o.node)], o.assigned_argument});
   out.random_streams = traced.random_streams;
   return out;
 }
 
 }  // namespace detail
 
-// Binds `traced` (gradients expanded) to the class of these argument shapes. `guards` of the result are over symbols
-// numbered as in `traced`. Throws shape_error, naming op and shapes, where the shapes do not fit together.
+// Binds `traced` (gradients expanded) to the class of these argument shapes. `guards` of the result
+// are over symbols numbered as in `traced`. Throws shape_error, naming op and shapes, where the
+// shapes do not fit together.
 inline graph bind(const graph& traced, std::span<const shape_vector> arguments) {
   const std::vector<std::int64_t> values = symbol_values(traced, arguments);
   dim_table scratch;
@@ -136,29 +152,37 @@ inline graph bind(const graph& traced, std::span<const shape_vector> arguments) 
   }
   std::vector<guard> facts;
   for (std::size_t i = 0; i < values.size(); ++i)
-    facts.push_back({values[i] == 1 ? guard::fact::equal : guard::fact::differ, dim::expression(i), dim(1)});
+    facts.push_back(
+        {values[i] == 1 ? guard::fact::equal : guard::fact::differ, dim::expression(i), dim(1)});
 
-  // Every pass may find extents that must agree; a symbol that equals something else is replaced by it, and the graph
-  // bound again. A pass removes at least one symbol, so there are at most as many passes as symbols.
+  // Every pass may find extents that must agree; a symbol that equals something else is replaced by
+  // it, and the graph bound again. A pass removes at least one symbol, so there are at most as many
+  // passes as symbols.
   for (;;) {
     graph out = detail::replay_all(traced, symbols, values);
     bool changed = false;
     for (const guard& g : out.guards) {
       if (g.holds != guard::fact::equal) continue;
-      const auto is_symbol = [&](dim d) { return !d.is_constant() && out.dims.kind(d) == dim_kind::symbol; };
-      // What several extents broadcast to equals each symbol among them: in a bound graph no symbol is one.
+      const auto is_symbol = [&](dim d) {
+        return !d.is_constant() && out.dims.kind(d) == dim_kind::symbol;
+      };
+      // What several extents broadcast to equals each symbol among them: in a bound graph no symbol
+      // is one.
       const auto equal_symbol = [&](dim d, dim other) {
         if (d.is_constant() || out.dims.kind(d) != dim_kind::broadcast) return d;
         for (std::int64_t atom : out.dims.operands(d)) {
           const dim s = dim::from_code(atom);
-          if (is_symbol(s) && s != other && out.dims.evaluate(s, values) == out.dims.evaluate(other, values)) return s;
+          if (is_symbol(s) && s != other &&
+              out.dims.evaluate(s, values) == out.dims.evaluate(other, values))
+            return s;
         }
         return d;
       };
       dim from = equal_symbol(g.a, g.b), to = equal_symbol(g.b, g.a);
       if (is_symbol(from) && is_symbol(to) && from.index() < to.index()) std::swap(from, to);
       if (!is_symbol(from)) std::swap(from, to);
-      // Replacing a symbol by an expression could go round in a circle; a symbol or constant cannot.
+      // Replacing a symbol by an expression could go round in a circle; a symbol or constant
+      // cannot.
       if (!is_symbol(from) || !(to.is_constant() || is_symbol(to)) || from == to) continue;
       for (dim& s : symbols)
         if (s == from) s = to;
@@ -177,7 +201,9 @@ inline graph bind(const graph& traced, std::span<const shape_vector> arguments) 
 inline bool holds(const graph& bound, std::span<const std::int64_t> values) {
   for (const guard& g : bound.guards) {
     const std::int64_t a = bound.dims.evaluate(g.a, values), b = bound.dims.evaluate(g.b, values);
-    const bool fits = g.holds == guard::fact::equal ? a == b : g.holds == guard::fact::differ ? a != b : a <= b;
+    const bool fits = g.holds == guard::fact::equal    ? a == b
+                      : g.holds == guard::fact::differ ? a != b
+                                                       : a <= b;
     if (!fits) return false;
   }
   return true;

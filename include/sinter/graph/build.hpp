@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Functions that write graphs: `value` is a node of a graph, and each function appends the node for one op, after
-// bringing its operands to one dtype (scalars only) and one shape (NumPy broadcasting, written out as broadcast_to).
-// The front end, the gradients, the expansions of composites and the rules all write graphs with these.
+// Functions that write graphs: `value` is a node of a graph, and each function appends the node for
+// one op, after bringing its operands to one dtype (scalars only) and one shape (NumPy
+// broadcasting, written out as broadcast_to). The front end, the gradients, the expansions of
+// composites and the rules all write graphs with these.
 #pragma once
 
 #include <concepts>
@@ -33,11 +34,14 @@ constexpr value constant_like(value x, double c) { return constant(*x.owner, x.t
 // An extent as a scalar of the given dtype: a constant if it is known.
 constexpr value extent_scalar(graph& g, dtype type, dim d) {
   if (d.is_constant()) return constant(g, type, static_cast<double>(d.constant()));
-  return {&g, append(g, op::extent, std::initializer_list<int>{}, {static_cast<std::int64_t>(type)}, std::span<const dim>(&d, 1))};
+  return {&g, append(g, op::extent, std::initializer_list<int>{}, {static_cast<std::int64_t>(type)},
+                     std::span<const dim>(&d, 1))};
 }
 
-constexpr value argument(graph& g, dtype type, int number, const symbolic_shape& shape, bool weak = false) {
-  return {&g, append(g, op::argument, {}, {static_cast<std::int64_t>(type), number, weak ? 1 : 0}, shape)};
+constexpr value argument(graph& g, dtype type, int number, const symbolic_shape& shape,
+                         bool weak = false) {
+  return {&g, append(g, op::argument, {}, {static_cast<std::int64_t>(type), number, weak ? 1 : 0},
+                     shape)};
 }
 
 constexpr value iota(graph& g, dtype type, const symbolic_shape& shape, int axis) {
@@ -53,7 +57,8 @@ constexpr value reshape(value x, const symbolic_shape& shape) {
 
 constexpr value permute(value x, std::span<const std::int64_t> axes) {
   bool identity = static_cast<int>(axes.size()) == x.rank();
-  for (std::size_t i = 0; i < axes.size(); ++i) identity = identity && axes[i] == static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    identity = identity && axes[i] == static_cast<std::int64_t>(i);
   if (identity) return x;
   const int in[] = {x.id};
   return {x.owner, append(*x.owner, op::permute, in, axes)};
@@ -64,7 +69,8 @@ constexpr value transpose(value x) {
   inline_vector<std::int64_t, max_rank> axes;
   for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
   if (x.rank() < 2) {
-    x.owner->fail({fault_kind::wrong_rank, op::permute, x.rank(), 2}, std::span<const int>(&x.id, 1));
+    x.owner->fail({fault_kind::wrong_rank, op::permute, x.rank(), 2},
+                  std::span<const int>(&x.id, 1));
     return x;
   }
   axes[x.rank() - 1] = x.rank() - 2;
@@ -87,13 +93,15 @@ constexpr value broadcast_to(value x, const symbolic_shape& shape) {
   if (x.shape() == shape) return x;
   bool same = !x.owner->symbol_values.empty() && x.shape().size() == shape.size();
   for (std::size_t i = 0; same && i < shape.size(); ++i)
-    same = x.owner->is_one(x.shape()[i]) == x.owner->is_one(shape[i]) && x.owner->agree(x.shape()[i], shape[i]);
+    same = x.owner->is_one(x.shape()[i]) == x.owner->is_one(shape[i]) &&
+           x.owner->agree(x.shape()[i], shape[i]);
   if (same) return x;
   return {x.owner, append(*x.owner, op::broadcast_to, {x.id}, {}, shape)};
 }
 
 constexpr value reduce(op code, value x, std::int64_t axes, bool keep_axes = true) {
-  value out = axes == 0 && code != op::argmax ? x : value{x.owner, append(*x.owner, code, {x.id}, {axes})};
+  value out =
+      axes == 0 && code != op::argmax ? x : value{x.owner, append(*x.owner, code, {x.id}, {axes})};
   if (keep_axes) return out;
   symbolic_shape shape;
   for (int i = 0; i < x.rank(); ++i)
@@ -101,7 +109,8 @@ constexpr value reduce(op code, value x, std::int64_t axes, bool keep_axes = tru
   return reshape(out, shape);
 }
 
-// The gradient's counterpart of broadcasting: sums over the axes that `shape` would be broadcast along.
+// The gradient's counterpart of broadcasting: sums over the axes that `shape` would be broadcast
+// along.
 constexpr value sum_to(value x, const symbolic_shape& shape) {
   if (x.shape() == shape) return x;
   const int extra = x.rank() - static_cast<int>(shape.size());
@@ -121,7 +130,8 @@ constexpr value flip(value x, std::int64_t axes) {
 }
 
 // before and after: dims per axis.
-constexpr value pad(value x, const symbolic_shape& before, const symbolic_shape& after, double fill = 0) {
+constexpr value pad(value x, const symbolic_shape& before, const symbolic_shape& after,
+                    double fill = 0) {
   inline_vector<dim, 2 * max_rank> dims;
   bool nothing = true;
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -158,14 +168,18 @@ constexpr value concat(std::span<const value> parts, int axis) {
 // ---- element-wise
 
 constexpr value cast(value x, dtype type) {
-  return x.type() == type ? x : value{x.owner, append(*x.owner, op::cast, {x.id}, {static_cast<std::int64_t>(type)})};
+  return x.type() == type ? x
+                          : value{x.owner, append(*x.owner, op::cast, {x.id},
+                                                  {static_cast<std::int64_t>(type)})};
 }
 
-// A weak scalar in the dtype of what it meets. A float does not silently become an integer, nor a number a bool: those
-// stay what they are, and the shape rule of the op reports the mixed dtypes.
+// A weak scalar in the dtype of what it meets. A float does not silently become an integer, nor a
+// number a bool: those stay what they are, and the shape rule of the op reports the mixed dtypes.
 constexpr value weak_cast(value x, dtype type) {
   const dtype own = x.type();
-  if (own == type || own == dtype::boolean || type == dtype::boolean || (is_floating(own) && !is_floating(type))) return x;
+  if (own == type || own == dtype::boolean || type == dtype::boolean ||
+      (is_floating(own) && !is_floating(type)))
+    return x;
   if (x.get().code == op::constant) return constant(*x.owner, type, constant_value(*x.owner, x.id));
   return cast(x, type);
 }
@@ -182,12 +196,14 @@ constexpr dim broadcast_extent(graph& g, dim a, dim b) {
   return g.dims.broadcast(a, b);
 }
 
-constexpr symbolic_shape broadcast_shape(graph& g, const symbolic_shape& a, const symbolic_shape& b) {
+constexpr symbolic_shape broadcast_shape(graph& g, const symbolic_shape& a,
+                                         const symbolic_shape& b) {
   const symbolic_shape& longer = a.size() >= b.size() ? a : b;
   const symbolic_shape& shorter = a.size() >= b.size() ? b : a;
   symbolic_shape out = longer;
   const std::size_t extra = longer.size() - shorter.size();
-  for (std::size_t i = 0; i < shorter.size(); ++i) out[extra + i] = broadcast_extent(g, longer[extra + i], shorter[i]);
+  for (std::size_t i = 0; i < shorter.size(); ++i)
+    out[extra + i] = broadcast_extent(g, longer[extra + i], shorter[i]);
   return out;
 }
 
@@ -195,12 +211,15 @@ constexpr symbolic_shape broadcast_shape(graph& g, const symbolic_shape& a, cons
 constexpr bool can_broadcast(graph& g, const symbolic_shape& from, const symbolic_shape& to) {
   const std::size_t extra = to.size() - from.size();
   for (std::size_t i = 0; i < from.size(); ++i)
-    if (!(from[i] == to[extra + i]) && g.is_one(from[i]) == truth::no && !g.agree(from[i], to[extra + i])) return false;
+    if (!(from[i] == to[extra + i]) && g.is_one(from[i]) == truth::no &&
+        !g.agree(from[i], to[extra + i]))
+      return false;
   return true;
 }
 
 // Reports the first pair of extents that keeps operands from having one shape.
-constexpr value fail_to_broadcast(graph& g, op code, std::span<const value> operands, const symbolic_shape& shape) {
+constexpr value fail_to_broadcast(graph& g, op code, std::span<const value> operands,
+                                  const symbolic_shape& shape) {
   inline_vector<int, 3> ids;
   fault problem;
   for (const value& v : operands) {
@@ -208,13 +227,15 @@ constexpr value fail_to_broadcast(graph& g, op code, std::span<const value> oper
     const symbolic_shape from = v.shape();
     const std::size_t extra = shape.size() - from.size();
     for (std::size_t i = from.size(); i-- > 0 && problem.kind == fault_kind::none;)
-      if (g.is_one(from[i]) == truth::no && !g.agree(from[i], shape[extra + i])) problem = detail::disagree(g, code, from[i], shape[extra + i]);
+      if (g.is_one(from[i]) == truth::no && !g.agree(from[i], shape[extra + i]))
+        problem = detail::disagree(g, code, from[i], shape[extra + i]);
   }
   g.fail(problem, ids);
   return operands[0];
 }
 
-// True if operands need neither a cast nor broadcasting: most do not, and asking costs less of the constexpr step limit.
+// True if operands need neither a cast nor broadcasting: most do not, and asking costs less of the
+// constexpr step limit.
 constexpr bool fit_as_they_are(op code, std::initializer_list<value> operands) {
   const node* tensor = nullptr;
   const node& first = operands.begin()[code == op::where ? 1 : 0].get();
@@ -228,7 +249,8 @@ constexpr bool fit_as_they_are(op code, std::initializer_list<value> operands) {
   return true;
 }
 
-// Appends an element-wise op: weak scalars take the dtype of the others, shapes broadcast; scalars stay scalars.
+// Appends an element-wise op: weak scalars take the dtype of the others, shapes broadcast; scalars
+// stay scalars.
 constexpr value elementwise(op code, std::initializer_list<value> operands) {
   graph& g = *operands.begin()->owner;
   if (fit_as_they_are(code, operands)) {
@@ -240,7 +262,8 @@ constexpr value elementwise(op code, std::initializer_list<value> operands) {
 
   inline_vector<value, 3> in(operands.begin(), operands.end());
   const std::size_t first = code == op::where ? 1 : 0;
-  // The first operand that is not weak decides the dtype; among weak ones the widest (dtypes are in that order).
+  // The first operand that is not weak decides the dtype; among weak ones the widest (dtypes are in
+  // that order).
   dtype type = in[first].type();
   bool weak = in[first].get().weak;
   for (std::size_t i = first + 1; i < in.size(); ++i) {
@@ -282,11 +305,15 @@ constexpr value operator*(double a, value b) { return constant_like(b, a) * b; }
 constexpr value operator/(value a, double b) { return a / constant_like(a, b); }
 constexpr value operator/(double a, value b) { return constant_like(b, a) / b; }
 
-constexpr value where(value condition, value a, value b) { return elementwise(op::where, {condition, a, b}); }
+constexpr value where(value condition, value a, value b) {
+  return elementwise(op::where, {condition, a, b});
+}
 
 // ---- reductions and contractions
 
-constexpr value sum(value x, std::int64_t axes, bool keep_axes = true) { return reduce(op::reduce_sum, x, axes, keep_axes); }
+constexpr value sum(value x, std::int64_t axes, bool keep_axes = true) {
+  return reduce(op::reduce_sum, x, axes, keep_axes);
+}
 
 constexpr std::int64_t all_axes(value x) { return (std::int64_t{1} << x.rank()) - 1; }
 
@@ -298,7 +325,9 @@ constexpr value reduced_count(value x, std::int64_t axes) {
   return extent_scalar(*x.owner, x.type(), total);
 }
 
-constexpr value mean(value x, std::int64_t axes, bool keep_axes = true) { return sum(x, axes, keep_axes) / reduced_count(x, axes); }
+constexpr value mean(value x, std::int64_t axes, bool keep_axes = true) {
+  return sum(x, axes, keep_axes) / reduced_count(x, axes);
+}
 
 // The mean of squared distances from the mean: the population variance.
 constexpr value variance(value x, std::int64_t axes, bool keep_axes = true) {
@@ -332,7 +361,8 @@ constexpr value gather(value x, value indices, int axis) {
   return {x.owner, append(*x.owner, op::gather, {x.id, indices.id}, {axis})};
 }
 constexpr value scatter_add(value updates, value indices, int axis, const symbolic_shape& shape) {
-  return {updates.owner, append(*updates.owner, op::scatter_add, {updates.id, indices.id}, {axis}, shape)};
+  return {updates.owner,
+          append(*updates.owner, op::scatter_add, {updates.id, indices.id}, {axis}, shape)};
 }
 
 }  // namespace sinter::ir

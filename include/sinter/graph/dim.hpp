@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Symbolic extents. A `dim` is a constant, or a handle to an interned expression over symbols (sums, products, floor
-// division, modulo, and the broadcast of two extents that are not known yet). Expressions have a normal form, so equal
-// expressions of one table have the same code, and "are these equal" is an integer comparison.
+// Symbolic extents. A `dim` is a constant, or a handle to an interned expression over symbols
+// (sums, products, floor division, modulo, and the broadcast of two extents that are not known
+// yet). Expressions have a normal form, so equal expressions of one table have the same code, and
+// "are these equal" is an integer comparison.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +19,12 @@ namespace sinter::ir {
 class dim {
  public:
   constexpr dim() = default;
-  constexpr dim(std::int64_t constant) : code_(constant) {}  // implicit: an extent is usually a number
+  constexpr dim(std::int64_t constant)
+      : code_(constant) {}  // implicit: an extent is usually a number
 
-  static constexpr dim expression(std::size_t index) { return from_code(-static_cast<std::int64_t>(index) - 1); }
+  static constexpr dim expression(std::size_t index) {
+    return from_code(-static_cast<std::int64_t>(index) - 1);
+  }
   static constexpr dim from_code(std::int64_t code) { return dim(code); }
 
   constexpr bool is_constant() const { return code_ >= 0; }
@@ -36,16 +40,17 @@ class dim {
 
 using symbolic_shape = inline_vector<dim, max_rank>;
 
-// From a pointer and a count: iterators of a span cost constant evaluation 15 statements per extent.
+// From a pointer and a count: iterators of a span cost constant evaluation 15 statements per
+// extent.
 constexpr symbolic_shape to_shape(std::span<const dim> extents) {
   const dim* const first = extents.data();
   return symbolic_shape(first, first + extents.size());
 }
 
 enum class dim_kind : std::uint8_t {
-  symbol,     // {number}
-  sum,        // {coefficient, term, coefficient, term, ...}; the term 1 stands for the constant part
-  product,    // {factor, factor, ...}: symbols and opaque expressions, sorted
+  symbol,   // {number}
+  sum,      // {coefficient, term, coefficient, term, ...}; the term 1 stands for the constant part
+  product,  // {factor, factor, ...}: symbols and opaque expressions, sorted
   floor_div,  // {dividend, divisor}
   mod,        // {dividend, divisor}
   broadcast,  // {extent, extent, ...}, sorted: all that are not 1 agree
@@ -71,7 +76,8 @@ class dim_table {
   constexpr dim sub(dim a, dim b) {
     if (a == b) return dim(0);
     if (b == dim(0)) return a;
-    if (a.is_constant() && b.is_constant() && a.constant() >= b.constant()) return dim(a.constant() - b.constant());
+    if (a.is_constant() && b.is_constant() && a.constant() >= b.constant())
+      return dim(a.constant() - b.constant());
     terms out;
     append_terms(out, a, 1);
     append_terms(out, b, -1);
@@ -86,21 +92,24 @@ class dim_table {
     append_terms(left, a, 1);
     append_terms(right, b, 1);
     for (const term& l : left)
-      for (const term& r : right) insert(out, {l.coefficient * r.coefficient, multiply_monomials(l.monomial, r.monomial)});
+      for (const term& r : right)
+        insert(out, {l.coefficient * r.coefficient, multiply_monomials(l.monomial, r.monomial)});
     return from_terms(out);
   }
 
   constexpr dim floor_div(dim a, dim b) {
     if (b == dim(1)) return a;
     if (a == b) return dim(1);  // an extent divided by itself; nobody divides by an empty extent
-    if (a.is_constant() && b.is_constant()) return b.constant() == 0 ? dim(0) : dim(a.constant() / b.constant());
+    if (a.is_constant() && b.is_constant())
+      return b.constant() == 0 ? dim(0) : dim(a.constant() / b.constant());
     if (dim exact = divide_exactly(a, b); exact != dim(0)) return exact;
     return intern(dim_kind::floor_div, {a.code(), b.code()});
   }
 
   constexpr dim mod(dim a, dim b) {
     if (b == dim(1) || a == b) return dim(0);
-    if (a.is_constant() && b.is_constant()) return b.constant() == 0 ? dim(0) : dim(a.constant() % b.constant());
+    if (a.is_constant() && b.is_constant())
+      return b.constant() == 0 ? dim(0) : dim(a.constant() % b.constant());
     return intern(dim_kind::mod, {a.code(), b.code()});
   }
 
@@ -144,7 +153,8 @@ class dim_table {
       case dim_kind::symbol: return values[static_cast<std::size_t>(o[0])];
       case dim_kind::sum: {
         std::int64_t total = 0;
-        for (std::size_t i = 0; i < o.size(); i += 2) total += o[i] * evaluate(dim::from_code(o[i + 1]), values);
+        for (std::size_t i = 0; i < o.size(); i += 2)
+          total += o[i] * evaluate(dim::from_code(o[i + 1]), values);
         return total;
       }
       case dim_kind::product: {
@@ -173,7 +183,9 @@ class dim_table {
   constexpr dim substitute(const dim_table& from, dim d, std::span<const dim> replacement) {
     if (d.is_constant()) return d;
     const std::span<const std::int64_t> o = from.operands(d);
-    const auto sub_term = [&](std::size_t i) { return substitute(from, dim::from_code(o[i]), replacement); };
+    const auto sub_term = [&](std::size_t i) {
+      return substitute(from, dim::from_code(o[i]), replacement);
+    };
     switch (from.kind(d)) {
       case dim_kind::symbol: return replacement[static_cast<std::size_t>(o[0])];
       case dim_kind::sum: {
@@ -228,7 +240,8 @@ class dim_table {
   template <class Shape>
   std::string to_string(const Shape& shape) const {
     std::string out = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) out += (i == 0 ? "" : ", ") + to_string(shape[i]);
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      out += (i == 0 ? "" : ", ") + to_string(shape[i]);
     return out + "]";
   }
 
@@ -242,7 +255,8 @@ class dim_table {
   };
   struct term {
     std::int64_t coefficient;
-    std::int64_t monomial;  // code of a symbol, product or opaque expression; `one` for the constant part
+    std::int64_t
+        monomial;  // code of a symbol, product or opaque expression; `one` for the constant part
   };
   using terms = std::vector<term>;
 
@@ -253,8 +267,10 @@ class dim_table {
           std::equal(operands.begin(), operands.end(), pool_.begin() + e.first))
         return dim::expression(i);
     }
-    const std::vector<std::int64_t> copy(operands.begin(), operands.end());  // operands may point into the pool
-    entries_.push_back({kind, static_cast<std::int32_t>(pool_.size()), static_cast<std::int32_t>(copy.size())});
+    const std::vector<std::int64_t> copy(operands.begin(),
+                                         operands.end());  // operands may point into the pool
+    entries_.push_back(
+        {kind, static_cast<std::int32_t>(pool_.size()), static_cast<std::int32_t>(copy.size())});
     pool_.insert(pool_.end(), copy.begin(), copy.end());
     return dim::expression(entries_.size() - 1);
   }
@@ -312,7 +328,8 @@ class dim_table {
     return intern(dim_kind::product, factors).code();
   }
 
-  // a / b where b is a constant or a product of factors of every term of a; dim(0) if it does not divide so.
+  // a / b where b is a constant or a product of factors of every term of a; dim(0) if it does not
+  // divide so.
   constexpr dim divide_exactly(dim a, dim b) {
     terms numerator, denominator, out;
     append_terms(numerator, a, 1);
@@ -329,9 +346,10 @@ class dim_table {
         if (place == factors.end()) return dim(0);
         factors.erase(place);
       }
-      const std::int64_t monomial = factors.empty()       ? one
-                                    : factors.size() == 1 ? factors[0]
-                                                          : intern(dim_kind::product, factors).code();
+      const std::int64_t monomial = factors.empty() ? one
+                                    : factors.size() == 1
+                                        ? factors[0]
+                                        : intern(dim_kind::product, factors).code();
       insert(out, {each.coefficient / denominator[0].coefficient, monomial});
     }
     return from_terms(out);
@@ -344,9 +362,11 @@ class dim_table {
     out.insert(out.end(), o.begin(), o.end());
   }
 
-  std::string join(std::span<const std::int64_t> o, const char* separator, const char* open, const char* close) const {
+  std::string join(std::span<const std::int64_t> o, const char* separator, const char* open,
+                   const char* close) const {
     std::string out = open;
-    for (std::size_t i = 0; i < o.size(); ++i) out += (i == 0 ? "" : separator) + to_string(dim::from_code(o[i]));
+    for (std::size_t i = 0; i < o.size(); ++i)
+      out += (i == 0 ? "" : separator) + to_string(dim::from_code(o[i]));
     return out + close;
   }
 

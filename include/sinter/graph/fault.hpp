@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What can be wrong with the operands of an op. While a function is traced by the compiler, the graph records the first
-// fault and one static_assert reports it; at run time the fault is thrown at once, as an error that names op and shapes.
+// What can be wrong with the operands of an op. While a function is traced by the compiler, the
+// graph records the first fault and one static_assert reports it; at run time the fault is thrown
+// at once, as an error that names op and shapes.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,11 @@ enum class fault_kind : std::uint8_t {
   not_a_permutation,  // lhs: the rank
   size_changes,       // lhs, rhs: number of elements before and after
   bad_slice,          // lhs: the extent, rhs: the bound that is outside of it
-  not_an_argument,    // assign or gradients of something that cannot be assigned or differentiated by
-  assigned_twice,     // lhs: the argument's number
-  rank_too_high,      // lhs: the rank, rhs: the limit
-  repeated_axis,      // lhs: the axis, rhs: the rank
-  not_an_extent,      // a number of a shape that is neither an integer nor computed from extents
+  not_an_argument,  // assign or gradients of something that cannot be assigned or differentiated by
+  assigned_twice,   // lhs: the argument's number
+  rank_too_high,    // lhs: the rank, rhs: the limit
+  repeated_axis,    // lhs: the axis, rhs: the rank
+  not_an_extent,    // a number of a shape that is neither an integer nor computed from extents
 };
 
 struct fault {
@@ -44,15 +45,19 @@ inline std::string expectation(const fault& f) {
     case fault_kind::mixed_dtypes:
       return "dtypes " + std::string(sinter::name(static_cast<dtype>(f.lhs))) + " and " +
              std::string(sinter::name(static_cast<dtype>(f.rhs))) + " differ; cast one of them";
-    case fault_kind::wrong_dtype: return "not defined for dtype " + std::string(sinter::name(static_cast<dtype>(f.lhs)));
+    case fault_kind::wrong_dtype:
+      return "not defined for dtype " + std::string(sinter::name(static_cast<dtype>(f.lhs)));
     case fault_kind::axis_out_of_range: return "axis " + l + " is out of range for rank " + r;
-    case fault_kind::not_a_permutation: return "the axes are not a permutation of 0.." + std::to_string(f.lhs - 1);
+    case fault_kind::not_a_permutation:
+      return "the axes are not a permutation of 0.." + std::to_string(f.lhs - 1);
     case fault_kind::size_changes: return l + " elements cannot become " + r;
     case fault_kind::bad_slice: return "bound " + r + " is outside of extent " + l;
-    case fault_kind::not_an_argument: return "the operand must be a tensor argument of the function";
+    case fault_kind::not_an_argument:
+      return "the operand must be a tensor argument of the function";
     case fault_kind::assigned_twice: return "argument " + l + " is assigned twice";
     case fault_kind::repeated_axis: return "axis " + l + " of rank " + r + " is named twice";
-    case fault_kind::not_an_extent: return "an extent must be an integer, or computed from extent(x, axis)";
+    case fault_kind::not_an_extent:
+      return "an extent must be an integer, or computed from extent(x, axis)";
     case fault_kind::rank_too_high: return "rank " + l + " exceeds the limit of " + r;
   }
   return "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A graph as a list of integers and back. Vectors cannot leave constant evaluation, so a graph traced by the compiler
-// leaves it in this form, as a std::array; the first call thaws it.
+// A graph as a list of integers and back. Vectors cannot leave constant evaluation, so a graph
+// traced by the compiler leaves it in this form, as a std::array; the first call thaws it.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,10 @@ constexpr void freeze_dim(std::vector<std::int64_t>& out, const dim_table& dims,
   out.push_back(static_cast<std::int64_t>(operands.size()));
   for (std::size_t i = 0; i < operands.size(); ++i) {
     // The coefficients of a sum are plain integers; everything else is a dim.
-    if (kind == dim_kind::sum && i % 2 == 0) out.push_back(operands[i]);
-    else freeze_dim(out, dims, dim::from_code(operands[i]));
+    if (kind == dim_kind::sum && i % 2 == 0)
+      out.push_back(operands[i]);
+    else
+      freeze_dim(out, dims, dim::from_code(operands[i]));
   }
 }
 
@@ -55,14 +57,17 @@ class reader {
       for (std::int64_t i = 0; i < count; i += 2) {
         const std::int64_t coefficient = next();
         const dim term = next_dim(dims);
-        if (coefficient >= 0) total = dims.add(total, dims.mul(dim(coefficient), term));
-        else negative = dims.add(negative, dims.mul(dim(-coefficient), term));
+        if (coefficient >= 0)
+          total = dims.add(total, dims.mul(dim(coefficient), term));
+        else
+          negative = dims.add(negative, dims.mul(dim(-coefficient), term));
       }
       return negative == dim(0) ? total : dims.sub(total, negative);
     }
     for (std::int64_t i = 0; i < count; ++i) {
       const dim next_one = next_dim(dims);
-      total = kind == dim_kind::product ? dims.mul(total, next_one) : dims.broadcast(total, next_one);
+      total =
+          kind == dim_kind::product ? dims.mul(total, next_one) : dims.broadcast(total, next_one);
     }
     return total;
   }

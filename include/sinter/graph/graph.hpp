@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The intermediate representation: an array of small typed nodes in topological order, and outputs. A graph is a value
-// that works the same in constant evaluation (a traced function) and at run time. Nodes with equal op, inputs,
-// attributes and dims are one node.
+// The intermediate representation: an array of small typed nodes in topological order, and outputs.
+// A graph is a value that works the same in constant evaluation (a traced function) and at run
+// time. Nodes with equal op, inputs, attributes and dims are one node.
 #pragma once
 
 #include <bit>
@@ -20,23 +20,20 @@
 namespace sinter::ir {
 
 // What the attributes (integers, floats by their bits) and dims of an op mean:
-//   argument        {dtype, number, weak}, dims: shape     weak: a C++ scalar, takes the dtype of what it meets
-//   constant        {dtype, bits of the value as a double, or the value itself for i64}
-//   extent          {dtype}, dims: {the extent}             a scalar
-//   iota            {dtype, axis}, dims: shape
-//   random_uniform  {dtype, stream}, dims: shape            input: key, an i64 scalar
-//   cast            {dtype}
-//   reduce_*, argmax, softmax, log_softmax   {bit mask of axes}
+//   argument        {dtype, number, weak}, dims: shape     weak: a C++ scalar, takes the dtype of
+//   what it meets constant        {dtype, bits of the value as a double, or the value itself for
+//   i64} extent          {dtype}, dims: {the extent}             a scalar iota            {dtype,
+//   axis}, dims: shape random_uniform  {dtype, stream}, dims: shape            input: key, an i64
+//   scalar cast            {dtype} reduce_*, argmax, softmax, log_softmax   {bit mask of axes}
 //   layer_norm, rms_norm                     {bit mask of axes, bits of eps}
-//   reshape, broadcast_to, sum_to            dims: shape of the result (broadcast_to keeps the rank)
-//   permute         {source axis of every result axis}
-//   pad             {bits of the fill value}, dims: {before, after} per axis
-//   slice           {step per axis}, dims: {start, stop} per axis
-//   flip            {bit mask of axes};  concat {axis}
-//   matmul          {transpose a, transpose b}; all leading extents equal
-//   gather          {axis}: inputs x, indices.   scatter_add {axis}: inputs updates, indices; dims: shape of the result
-//   cross_entropy   inputs logits[..., classes], labels[...] (integers): one loss per row
-//   gradient        inputs: a scalar loss, the node to differentiate by
+//   reshape, broadcast_to, sum_to            dims: shape of the result (broadcast_to keeps the
+//   rank) permute         {source axis of every result axis} pad             {bits of the fill
+//   value}, dims: {before, after} per axis slice           {step per axis}, dims: {start, stop} per
+//   axis flip            {bit mask of axes};  concat {axis} matmul          {transpose a, transpose
+//   b}; all leading extents equal gather          {axis}: inputs x, indices.   scatter_add {axis}:
+//   inputs updates, indices; dims: shape of the result cross_entropy   inputs logits[..., classes],
+//   labels[...] (integers): one loss per row gradient        inputs: a scalar loss, the node to
+//   differentiate by
 struct node {
   op code{};
   dtype type{};
@@ -53,7 +50,8 @@ struct output {
   friend constexpr bool operator==(const output&, const output&) = default;
 };
 
-// A fact about extents that shape inference had to take for true; checked before a plan is used for other extents.
+// A fact about extents that shape inference had to take for true; checked before a plan is used for
+// other extents.
 struct guard {
   enum class fact : std::uint8_t { equal, differ, at_most } holds{};  // a == b, a != b, a <= b
   dim a, b;
@@ -64,7 +62,8 @@ class graph {
   std::vector<output> outputs;
   dim_table dims;
   fault first_fault;
-  // Extents of the symbols if the graph is bound to a class of shapes; empty while a function is traced.
+  // Extents of the symbols if the graph is bound to a class of shapes; empty while a function is
+  // traced.
   std::vector<std::int64_t> symbol_values;
   std::vector<guard> guards;
   int random_streams = 0;
@@ -73,12 +72,15 @@ class graph {
   constexpr const node& operator[](int id) const { return nodes_[static_cast<std::size_t>(id)]; }
   constexpr std::span<const node> nodes() const { return nodes_; }
 
-  constexpr std::span<const int> inputs(int id) const { return inputs(nodes_[static_cast<std::size_t>(id)]); }
+  constexpr std::span<const int> inputs(int id) const {
+    return inputs(nodes_[static_cast<std::size_t>(id)]);
+  }
   constexpr std::span<const int> inputs(const node& n) const {
     return {inputs_.data() + n.first_input, static_cast<std::size_t>(n.input_count)};
   }
   constexpr int input(int id, int which) const {
-    return inputs_[static_cast<std::size_t>(nodes_[static_cast<std::size_t>(id)].first_input + which)];
+    return inputs_[static_cast<std::size_t>(nodes_[static_cast<std::size_t>(id)].first_input +
+                                            which)];
   }
   constexpr std::span<const std::int64_t> attributes(int id) const {
     const node& n = nodes_[static_cast<std::size_t>(id)];
@@ -90,14 +92,18 @@ class graph {
   }
 
   // Adds a node whose type and shape are known (infer.hpp finds them) or returns the equal one.
-  constexpr int intern(op code, dtype type, const symbolic_shape& shape, std::span<const int> own_inputs,
-                       std::span<const std::int64_t> own_attributes, std::span<const dim> own_dims) {
-    // Every statement here is paid per node of the constexpr step limit, hence pointers, and one multiplication per word.
+  constexpr int intern(op code, dtype type, const symbolic_shape& shape,
+                       std::span<const int> own_inputs,
+                       std::span<const std::int64_t> own_attributes,
+                       std::span<const dim> own_dims) {
+    // Every statement here is paid per node of the constexpr step limit, hence pointers, and one
+    // multiplication per word.
     std::uint64_t key = hash_seed + static_cast<std::uint64_t>(code);
     const int* const in = own_inputs.data();
     const std::int64_t* const numbers = own_attributes.data();
     const dim* const extents = own_dims.data();
-    const std::size_t in_count = own_inputs.size(), number_count = own_attributes.size(), extent_count = own_dims.size();
+    const std::size_t in_count = own_inputs.size(), number_count = own_attributes.size(),
+                      extent_count = own_dims.size();
     for (std::size_t i = 0; i < in_count; ++i) key = hash_word(key, in[i]);
     for (std::size_t i = 0; i < number_count; ++i) key = hash_word(key, numbers[i]);
     for (std::size_t i = 0; i < extent_count; ++i) key = hash_word(key, extents[i].code());
@@ -105,16 +111,26 @@ class graph {
     if (heads_.size() <= nodes_.size()) relink(heads_.empty() ? 64 : heads_.size() * 4);
     std::int32_t& head = heads_[key & (heads_.size() - 1)];
     for (std::int32_t id = head; id >= 0; id = links_[static_cast<std::size_t>(id)].next)
-      if (links_[static_cast<std::size_t>(id)].key == key && same(id, code, own_inputs, own_attributes, own_dims)) return id;
+      if (links_[static_cast<std::size_t>(id)].key == key &&
+          same(id, code, own_inputs, own_attributes, own_dims))
+        return id;
 
-    node n{code, type, false,
-           static_cast<std::int32_t>(inputs_.size()), static_cast<std::int32_t>(in_count),
-           static_cast<std::int32_t>(attributes_.size()), static_cast<std::int32_t>(number_count),
-           static_cast<std::int32_t>(node_dims_.size()), static_cast<std::int32_t>(extent_count), shape};
-    // Numbers and extents have no dtype of their own either: sum(x) / extent(x, 0) works for every dtype of x.
-    n.weak = code == op::argument                         ? numbers[2] != 0
-             : code == op::constant || code == op::extent ? true
-                                                          : in_count != 0 && is_elementwise(code) && all_weak(in, in_count);
+    node n{code,
+           type,
+           false,
+           static_cast<std::int32_t>(inputs_.size()),
+           static_cast<std::int32_t>(in_count),
+           static_cast<std::int32_t>(attributes_.size()),
+           static_cast<std::int32_t>(number_count),
+           static_cast<std::int32_t>(node_dims_.size()),
+           static_cast<std::int32_t>(extent_count),
+           shape};
+    // Numbers and extents have no dtype of their own either: sum(x) / extent(x, 0) works for every
+    // dtype of x.
+    n.weak = code == op::argument ? numbers[2] != 0
+             : code == op::constant || code == op::extent
+                 ? true
+                 : in_count != 0 && is_elementwise(code) && all_weak(in, in_count);
     inputs_.append(in, in_count);
     attributes_.append(numbers, number_count);
     node_dims_.append(extents, extent_count);
@@ -144,8 +160,8 @@ class graph {
   }
   constexpr bool failed() const { return first_fault.kind != fault_kind::none; }
 
-  // Do two extents agree? In a bound graph an undecided question is answered by the extents at hand and becomes a guard;
-  // while tracing it stays open (binding asks again).
+  // Do two extents agree? In a bound graph an undecided question is answered by the extents at hand
+  // and becomes a guard; while tracing it stays open (binding asks again).
   constexpr bool agree(dim a, dim b) {
     const truth known = dims.equal(a, b);
     if (known != truth::unknown) return known == truth::yes;
@@ -155,11 +171,13 @@ class graph {
     return true;
   }
 
-  // Is this extent 1? `unknown` while tracing; a bound graph decides, with a guard where the class does not imply it.
+  // Is this extent 1? `unknown` while tracing; a bound graph decides, with a guard where the class
+  // does not imply it.
   constexpr truth is_one(dim d) {
     if (d.is_constant()) return d.constant() == 1 ? truth::yes : truth::no;
     if (symbol_values.empty()) return truth::unknown;
-    if (dims.kind(d) == dim_kind::symbol) return truth::no;  // binding replaced extents that are one by the constant
+    if (dims.kind(d) == dim_kind::symbol)
+      return truth::no;  // binding replaced extents that are one by the constant
     const bool one = dims.evaluate(d, symbol_values) == 1;
     guards.push_back({one ? guard::fact::equal : guard::fact::differ, d, dim(1)});
     return one ? truth::yes : truth::no;
@@ -199,7 +217,8 @@ class graph {
     return true;
   }
 
-  constexpr bool same(int id, op code, std::span<const int> other_inputs, std::span<const std::int64_t> other_attributes,
+  constexpr bool same(int id, op code, std::span<const int> other_inputs,
+                      std::span<const std::int64_t> other_attributes,
                       std::span<const dim> other_dims) const {
     const auto equal = [](auto a, auto b) {
       if (a.size() != b.size()) return false;
@@ -207,8 +226,8 @@ class graph {
         if (!(a[i] == b[i])) return false;
       return true;
     };
-    return (*this)[id].code == code && equal(inputs(id), other_inputs) && equal(attributes(id), other_attributes) &&
-           equal(node_dims(id), other_dims);
+    return (*this)[id].code == code && equal(inputs(id), other_inputs) &&
+           equal(attributes(id), other_attributes) && equal(node_dims(id), other_dims);
   }
 
   constexpr void relink(std::size_t heads) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The dtype and shape rule of every op, and `append`, which checks a node by them and adds it to a graph. Every node
-// of every graph comes through here: traced, differentiated, bound, and invented by a rule.
+// The dtype and shape rule of every op, and `append`, which checks a node by them and adds it to a
+// graph. Every node of every graph comes through here: traced, differentiated, bound, and invented
+// by a rule.
 #pragma once
 
 #include <initializer_list>
@@ -47,7 +48,8 @@ constexpr fault disagree(const graph& g, op code, dim a, dim b) {
   return {fault_kind::extents_disagree, code, extent_for_message(g, a), extent_for_message(g, b)};
 }
 
-constexpr inferred infer_elementwise(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes) {
+constexpr inferred infer_elementwise(graph& g, op code, std::span<const int> in,
+                                     std::span<const std::int64_t> attributes) {
   const op_info& facts = info(code);
   inferred out;
   const bool selects = code == op::where;
@@ -56,35 +58,43 @@ constexpr inferred infer_elementwise(graph& g, op code, std::span<const int> in,
     const node& operand = g[in[i]];
     const dtype expected = selects && i == 0 ? dtype::boolean : first;
     if (operand.type != expected)
-      out.problem = {fault_kind::mixed_dtypes, code, static_cast<std::int64_t>(operand.type), static_cast<std::int64_t>(expected)};
-    if (operand.shape.empty() || operand.shape == out.shape) continue;  // a scalar meets every shape
+      out.problem = {fault_kind::mixed_dtypes, code, static_cast<std::int64_t>(operand.type),
+                     static_cast<std::int64_t>(expected)};
+    if (operand.shape.empty() || operand.shape == out.shape)
+      continue;  // a scalar meets every shape
     if (out.shape.empty()) {
       out.shape = operand.shape;
       continue;
     }
     if (operand.shape.size() != out.shape.size()) {
-      out.problem = {fault_kind::wrong_rank, code, static_cast<std::int64_t>(operand.shape.size()), static_cast<std::int64_t>(out.shape.size())};
+      out.problem = {fault_kind::wrong_rank, code, static_cast<std::int64_t>(operand.shape.size()),
+                     static_cast<std::int64_t>(out.shape.size())};
       return out;
     }
     for (std::size_t axis = 0; axis < out.shape.size(); ++axis) {
-      if (!g.agree(out.shape[axis], operand.shape[axis])) out.problem = disagree(g, code, out.shape[axis], operand.shape[axis]);
+      if (!g.agree(out.shape[axis], operand.shape[axis]))
+        out.problem = disagree(g, code, out.shape[axis], operand.shape[axis]);
       if (operand.shape[axis].is_constant()) out.shape[axis] = operand.shape[axis];
     }
   }
-  if (!accepts_dtype(facts.accepts, first)) out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(first), 0};
+  if (!accepts_dtype(facts.accepts, first))
+    out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(first), 0};
   out.type = facts.yields == yields::boolean     ? dtype::boolean
              : facts.yields == yields::attribute ? static_cast<dtype>(attributes[0])
                                                  : first;
   return out;
 }
 
-// Dims that do not decrease, which binding has checked, as guards where that is not decided for all extents.
+// Dims that do not decrease, which binding has checked, as guards where that is not decided for all
+// extents.
 constexpr void require_order(graph& g, std::initializer_list<dim> ascending) {
   for (const dim* d = ascending.begin(); d + 1 != ascending.end(); ++d)
-    if (!(d[0].is_constant() && d[1].is_constant()) && !(d[0] == d[1])) g.guards.push_back({guard::fact::at_most, d[0], d[1]});
+    if (!(d[0].is_constant() && d[1].is_constant()) && !(d[0] == d[1]))
+      g.guards.push_back({guard::fact::at_most, d[0], d[1]});
 }
 
-constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes,
+constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
+                                  std::span<const std::int64_t> attributes,
                                   std::span<const dim> dims) {
   const node& x = g[in[0]];
   inferred out{x.type, x.shape, {}};
@@ -94,7 +104,8 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, st
       out.shape = to_shape(dims);
       const dim before = product(g.dims, x.shape), after = product(g.dims, out.shape);
       if (!g.agree(before, after))
-        out.problem = {fault_kind::size_changes, code, extent_for_message(g, before), extent_for_message(g, after)};
+        out.problem = {fault_kind::size_changes, code, extent_for_message(g, before),
+                       extent_for_message(g, after)};
       return out;
     }
     case op::permute: {
@@ -115,11 +126,14 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, st
         return out;
       }
       for (std::size_t i = 0; i < dims.size(); ++i)
-        if (!(x.shape[i] == dims[i]) && g.is_one(x.shape[i]) == truth::no && !g.agree(x.shape[i], dims[i])) out.problem = disagree(g, code, x.shape[i], dims[i]);
+        if (!(x.shape[i] == dims[i]) && g.is_one(x.shape[i]) == truth::no &&
+            !g.agree(x.shape[i], dims[i]))
+          out.problem = disagree(g, code, x.shape[i], dims[i]);
       return out;
     case op::sum_to:
       out.shape = to_shape(dims);
-      if (dims.size() > x.shape.size()) out.problem = {fault_kind::wrong_rank, code, rank, static_cast<std::int64_t>(dims.size())};
+      if (dims.size() > x.shape.size())
+        out.problem = {fault_kind::wrong_rank, code, rank, static_cast<std::int64_t>(dims.size())};
       return out;
     case op::pad:
       for (std::size_t i = 0; i < out.shape.size(); ++i)
@@ -129,16 +143,20 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, st
       for (std::size_t i = 0; i < out.shape.size(); ++i) {
         const dim start = dims[2 * i], stop = dims[2 * i + 1];
         const std::int64_t step = attributes[i];
-        // -1 where an extent is not known yet; bounds counted from the end of a short axis evaluate below zero.
+        // -1 where an extent is not known yet; bounds counted from the end of a short axis evaluate
+        // below zero.
         const std::int64_t extent = extent_for_message(g, x.shape[i]);
         const std::int64_t first = extent_for_message(g, start), end = extent_for_message(g, stop);
         const bool bound = !g.symbol_values.empty();
-        if ((bound || (extent >= 0 && stop.is_constant())) && end > extent) out.problem = {fault_kind::bad_slice, code, extent, end};
-        if ((bound || (start.is_constant() && stop.is_constant())) && first > end) out.problem = {fault_kind::bad_slice, code, extent, first};
+        if ((bound || (extent >= 0 && stop.is_constant())) && end > extent)
+          out.problem = {fault_kind::bad_slice, code, extent, end};
+        if ((bound || (start.is_constant() && stop.is_constant())) && first > end)
+          out.problem = {fault_kind::bad_slice, code, extent, first};
         if (bound && first < 0) out.problem = {fault_kind::bad_slice, code, extent, first};
         if (bound) require_order(g, {dim(0), start, stop, x.shape[i]});
         const dim length = g.dims.sub(stop, start);
-        out.shape[i] = step == 1 ? length : g.dims.floor_div(g.dims.add(length, dim(step - 1)), dim(step));
+        out.shape[i] =
+            step == 1 ? length : g.dims.floor_div(g.dims.add(length, dim(step - 1)), dim(step));
       }
       return out;
     case op::concat: {
@@ -150,13 +168,16 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, st
       for (std::size_t i = 1; i < in.size(); ++i) {
         const node& other = g[in[i]];
         if (other.type != x.type)
-          out.problem = {fault_kind::mixed_dtypes, code, static_cast<std::int64_t>(other.type), static_cast<std::int64_t>(x.type)};
+          out.problem = {fault_kind::mixed_dtypes, code, static_cast<std::int64_t>(other.type),
+                         static_cast<std::int64_t>(x.type)};
         if (other.shape.size() != x.shape.size()) {
-          out.problem = {fault_kind::wrong_rank, code, static_cast<std::int64_t>(other.shape.size()), rank};
+          out.problem = {fault_kind::wrong_rank, code,
+                         static_cast<std::int64_t>(other.shape.size()), rank};
           return out;
         }
         for (int a = 0; a < rank; ++a)
-          if (a != axis && !g.agree(x.shape[a], other.shape[a])) out.problem = disagree(g, code, x.shape[a], other.shape[a]);
+          if (a != axis && !g.agree(x.shape[a], other.shape[a]))
+            out.problem = disagree(g, code, x.shape[a], other.shape[a]);
         out.shape[axis] = g.dims.add(out.shape[axis], other.shape[axis]);
       }
       return out;
@@ -165,42 +186,53 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in, st
   }
 }
 
-constexpr inferred infer_matmul(graph& g, std::span<const int> in, std::span<const std::int64_t> attributes) {
+constexpr inferred infer_matmul(graph& g, std::span<const int> in,
+                                std::span<const std::int64_t> attributes) {
   const node a = g[in[0]], b = g[in[1]];
   inferred out{a.type, a.shape, {}};
-  if (a.type != b.type) out.problem = {fault_kind::mixed_dtypes, op::matmul, static_cast<std::int64_t>(a.type), static_cast<std::int64_t>(b.type)};
-  if (!accepts_dtype(accepts::numeric, a.type)) out.problem = {fault_kind::wrong_dtype, op::matmul, static_cast<std::int64_t>(a.type), 0};
+  if (a.type != b.type)
+    out.problem = {fault_kind::mixed_dtypes, op::matmul, static_cast<std::int64_t>(a.type),
+                   static_cast<std::int64_t>(b.type)};
+  if (!accepts_dtype(accepts::numeric, a.type))
+    out.problem = {fault_kind::wrong_dtype, op::matmul, static_cast<std::int64_t>(a.type), 0};
   const std::size_t rank = a.shape.size();
   if (rank < 2 || b.shape.size() != rank) {
-    out.problem = {fault_kind::wrong_rank, op::matmul, static_cast<std::int64_t>(b.shape.size()), static_cast<std::int64_t>(rank < 2 ? 2 : rank)};
+    out.problem = {fault_kind::wrong_rank, op::matmul, static_cast<std::int64_t>(b.shape.size()),
+                   static_cast<std::int64_t>(rank < 2 ? 2 : rank)};
     return out;
   }
   for (std::size_t i = 0; i + 2 < rank; ++i)
-    if (!g.agree(a.shape[i], b.shape[i])) out.problem = disagree(g, op::matmul, a.shape[i], b.shape[i]);
+    if (!g.agree(a.shape[i], b.shape[i]))
+      out.problem = disagree(g, op::matmul, a.shape[i], b.shape[i]);
   const bool ta = attributes[0] != 0, tb = attributes[1] != 0;
-  const dim inner_a = a.shape[ta ? rank - 2 : rank - 1], inner_b = b.shape[tb ? rank - 1 : rank - 2];
+  const dim inner_a = a.shape[ta ? rank - 2 : rank - 1],
+            inner_b = b.shape[tb ? rank - 1 : rank - 2];
   if (!g.agree(inner_a, inner_b)) out.problem = disagree(g, op::matmul, inner_a, inner_b);
   out.shape[rank - 2] = a.shape[ta ? rank - 1 : rank - 2];
   out.shape[rank - 1] = b.shape[tb ? rank - 2 : rank - 1];
   return out;
 }
 
-constexpr inferred infer_indexing(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes,
+constexpr inferred infer_indexing(graph& g, op code, std::span<const int> in,
+                                  std::span<const std::int64_t> attributes,
                                   std::span<const dim> dims) {
   const node x = g[in[0]], indices = g[in[1]];
   inferred out{x.type, {}, {}};
-  if (!is_integral(indices.type)) out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(indices.type), 0};
+  if (!is_integral(indices.type))
+    out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(indices.type), 0};
   if (code == op::scatter_add) {
     out.shape = to_shape(dims);
     return out;
   }
   const std::size_t axis = static_cast<std::size_t>(attributes[0]);
   if (axis >= x.shape.size()) {
-    out.problem = {fault_kind::axis_out_of_range, code, attributes[0], static_cast<std::int64_t>(x.shape.size())};
+    out.problem = {fault_kind::axis_out_of_range, code, attributes[0],
+                   static_cast<std::int64_t>(x.shape.size())};
     return out;
   }
   if (x.shape.size() + indices.shape.size() > max_rank + 1) {
-    out.problem = {fault_kind::rank_too_high, code, static_cast<std::int64_t>(x.shape.size() + indices.shape.size()) - 1, max_rank};
+    out.problem = {fault_kind::rank_too_high, code,
+                   static_cast<std::int64_t>(x.shape.size() + indices.shape.size()) - 1, max_rank};
     return out;
   }
   for (std::size_t i = 0; i < axis; ++i) out.shape.push_back(x.shape[i]);
@@ -212,16 +244,20 @@ constexpr inferred infer_indexing(graph& g, op code, std::span<const int> in, st
 constexpr inferred infer_composite(graph& g, op code, std::span<const int> in) {
   const node x = g[in[0]];
   inferred out{x.type, x.shape, {}};
-  if (!is_floating(x.type)) out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(x.type), 0};
+  if (!is_floating(x.type))
+    out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(x.type), 0};
   if (code != op::cross_entropy) return out;
   const node labels = g[in[1]];
-  if (!is_integral(labels.type)) out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(labels.type), 0};
+  if (!is_integral(labels.type))
+    out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(labels.type), 0};
   if (x.shape.empty() || labels.shape.size() + 1 != x.shape.size()) {
-    out.problem = {fault_kind::wrong_rank, code, static_cast<std::int64_t>(labels.shape.size()), static_cast<std::int64_t>(x.shape.size()) - 1};
+    out.problem = {fault_kind::wrong_rank, code, static_cast<std::int64_t>(labels.shape.size()),
+                   static_cast<std::int64_t>(x.shape.size()) - 1};
     return out;
   }
   for (std::size_t i = 0; i < labels.shape.size(); ++i)
-    if (!g.agree(x.shape[i], labels.shape[i])) out.problem = disagree(g, code, x.shape[i], labels.shape[i]);
+    if (!g.agree(x.shape[i], labels.shape[i]))
+      out.problem = disagree(g, code, x.shape[i], labels.shape[i]);
   out.shape.pop_back();
   return out;
 }
@@ -229,12 +265,14 @@ constexpr inferred infer_composite(graph& g, op code, std::span<const int> in) {
 }  // namespace detail
 
 // The rule of each op alone; what everybody calls is `infer`.
-constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes,
-                         std::span<const dim> dims) {
+constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in,
+                                 std::span<const std::int64_t> attributes,
+                                 std::span<const dim> dims) {
   if (code == op::matmul) return detail::infer_matmul(g, in, attributes);
   switch (info(code).kind) {
     case kind::leaf:
-      if (code == op::constant || code == op::extent) return {static_cast<dtype>(attributes[0]), {}, {}};
+      if (code == op::constant || code == op::extent)
+        return {static_cast<dtype>(attributes[0]), {}, {}};
       return {static_cast<dtype>(attributes[0]), to_shape(dims), {}};
     case kind::elementwise: return detail::infer_elementwise(g, code, in, attributes);
     case kind::reduction: {
@@ -242,7 +280,8 @@ constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in, std
       inferred out{code == op::argmax ? dtype::i64 : x.type, x.shape, {}};
       for (std::size_t axis = 0; axis < out.shape.size(); ++axis)
         if (has_axis(attributes[0], static_cast<int>(axis))) out.shape[axis] = dim(1);
-      if (!accepts_dtype(info(code).accepts, x.type)) out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(x.type), 0};
+      if (!accepts_dtype(info(code).accepts, x.type))
+        out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(x.type), 0};
       return out;
     }
     case kind::movement: return detail::infer_movement(g, code, in, attributes, dims);
@@ -254,10 +293,10 @@ constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in, std
   return {};
 }
 
-// The dtype and shape of `code` applied to these operands, or the fault. In a bound graph an extent that is one is the
-// number 1, also where it is computed ((s0 + 1) / 2 of two rows), under a guard.
-constexpr inferred infer(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes,
-                         std::span<const dim> dims) {
+// The dtype and shape of `code` applied to these operands, or the fault. In a bound graph an extent
+// that is one is the number 1, also where it is computed ((s0 + 1) / 2 of two rows), under a guard.
+constexpr inferred infer(graph& g, op code, std::span<const int> in,
+                         std::span<const std::int64_t> attributes, std::span<const dim> dims) {
   inferred out = infer_by_rule(g, code, in, attributes, dims);
   if (g.symbol_values.empty()) return out;
   for (dim& d : out.shape) {
@@ -268,8 +307,10 @@ constexpr inferred infer(graph& g, op code, std::span<const int> in, std::span<c
   return out;
 }
 
-// Checks the node and adds it. After a fault (while tracing) the result is a harmless stand-in: the first operand.
-constexpr int append(graph& g, op code, std::span<const int> in, std::span<const std::int64_t> attributes = {},
+// Checks the node and adds it. After a fault (while tracing) the result is a harmless stand-in: the
+// first operand.
+constexpr int append(graph& g, op code, std::span<const int> in,
+                     std::span<const std::int64_t> attributes = {},
                      std::span<const dim> dims = {}) {
   if (g.failed()) return in.empty() ? 0 : in[0];
   const inferred result = infer(g, code, in, attributes, dims);
@@ -280,7 +321,8 @@ constexpr int append(graph& g, op code, std::span<const int> in, std::span<const
   return g.intern(code, result.type, result.shape, in, attributes, dims);
 }
 
-constexpr int append(graph& g, op code, std::initializer_list<int> in, std::initializer_list<std::int64_t> attributes = {},
+constexpr int append(graph& g, op code, std::initializer_list<int> in,
+                     std::initializer_list<std::int64_t> attributes = {},
                      std::span<const dim> dims = {}) {
   return append(g, code, std::span<const int>(in.begin(), in.size()),
                 std::span<const std::int64_t>(attributes.begin(), attributes.size()), dims);

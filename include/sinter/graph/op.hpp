@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The op table: one row per op, in one place. A row holds the facts that every stage asks for (name, arity, kind,
-// dtypes, relative cost); the rules that need code (shape, gradient, interpreter, kernel) are switches over `op`
-// without a default label, so an op that a stage forgot is a compiler warning, and here warnings are errors.
+// The op table: one row per op, in one place. A row holds the facts that every stage asks for
+// (name, arity, kind, dtypes, relative cost); the rules that need code (shape, gradient,
+// interpreter, kernel) are switches over `op` without a default label, so an op that a stage forgot
+// is a compiler warning, and here warnings are errors.
 #pragma once
 
 #include <array>
@@ -15,31 +16,103 @@ namespace sinter::ir {
 
 enum class op : std::uint8_t {
   // leaves
-  argument, constant, extent, iota, random_uniform,
+  argument,
+  constant,
+  extent,
+  iota,
+  random_uniform,
   // element-wise, one operand
-  neg, abs, sign, floor, ceil, round, sqrt, rsqrt, recip, exp, exp2, log, log2, sin, cos, tanh, erf,
-  sigmoid, relu, gelu, gelu_tanh, silu, softplus, logical_not, cast, stop_gradient,
+  neg,
+  abs,
+  sign,
+  floor,
+  ceil,
+  round,
+  sqrt,
+  rsqrt,
+  recip,
+  exp,
+  exp2,
+  log,
+  log2,
+  sin,
+  cos,
+  tanh,
+  erf,
+  sigmoid,
+  relu,
+  gelu,
+  gelu_tanh,
+  silu,
+  softplus,
+  logical_not,
+  cast,
+  stop_gradient,
   // element-wise, two operands
-  add, sub, mul, div, floor_divide, mod, pow, maximum, minimum,
-  less, less_equal, equal, not_equal, bit_and, bit_or, bit_xor, shift_left, shift_right,
+  add,
+  sub,
+  mul,
+  div,
+  floor_divide,
+  mod,
+  pow,
+  maximum,
+  minimum,
+  less,
+  less_equal,
+  equal,
+  not_equal,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shift_left,
+  shift_right,
   // element-wise, three operands
-  where, multiply_add,
+  where,
+  multiply_add,
   // reductions; the reduced axes stay with extent 1
-  reduce_sum, reduce_max, reduce_min, reduce_prod, argmax,
+  reduce_sum,
+  reduce_max,
+  reduce_min,
+  reduce_prod,
+  argmax,
   // movement
-  reshape, permute, broadcast_to, sum_to, pad, slice, flip, concat,
+  reshape,
+  permute,
+  broadcast_to,
+  sum_to,
+  pad,
+  slice,
+  flip,
+  concat,
   // contraction and indexing
-  matmul, gather, scatter_add,
+  matmul,
+  gather,
+  scatter_add,
   // composites, defined by their expansion (graph/composite.hpp)
-  softmax, log_softmax, layer_norm, rms_norm, cross_entropy,
+  softmax,
+  log_softmax,
+  layer_norm,
+  rms_norm,
+  cross_entropy,
   // control
   gradient,
 };
 
 inline constexpr int op_count = static_cast<int>(op::gradient) + 1;
 
-// What an op does to the index space; stages branch on the kind and look at the single op only where they must.
-enum class kind : std::uint8_t { leaf, elementwise, reduction, movement, contraction, indexing, composite, control };
+// What an op does to the index space; stages branch on the kind and look at the single op only
+// where they must.
+enum class kind : std::uint8_t {
+  leaf,
+  elementwise,
+  reduction,
+  movement,
+  contraction,
+  indexing,
+  composite,
+  control
+};
 
 // Which dtypes the operands may have.
 enum class accepts : std::uint8_t { any, numeric, floating, integral, integral_or_bool, boolean };
@@ -55,8 +128,9 @@ struct op_info {
   ir::accepts accepts;
   ir::yields yields;
   bool commutative;
-  // Work per element relative to one addition. From the ns per element of the vectorised f32 kernels on an AVX-512
-  // machine (an addition in L1 is 0.04 ns, exp 0.49, tanh 0.80, erf 1.0); only the order of magnitude matters.
+  // Work per element relative to one addition. From the ns per element of the vectorised f32
+  // kernels on an AVX-512 machine (an addition in L1 is 0.04 ns, exp 0.49, tanh 0.80, erf 1.0);
+  // only the order of magnitude matters.
   float cost;
 };
 
@@ -65,7 +139,8 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::constant, "constant", 0, kind::leaf, accepts::any, yields::attribute, false, 0},
     {op::extent, "extent", 0, kind::leaf, accepts::any, yields::attribute, false, 0},
     {op::iota, "iota", 0, kind::leaf, accepts::numeric, yields::attribute, false, 1},
-    {op::random_uniform, "random_uniform", 1, kind::leaf, accepts::any, yields::attribute, false, 40},
+    {op::random_uniform, "random_uniform", 1, kind::leaf, accepts::any, yields::attribute, false,
+     40},
 
     {op::neg, "neg", 1, kind::elementwise, accepts::numeric, yields::same, false, 1},
     {op::abs, "abs", 1, kind::elementwise, accepts::numeric, yields::same, false, 1},
@@ -90,15 +165,18 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::gelu_tanh, "gelu_tanh", 1, kind::elementwise, accepts::floating, yields::same, false, 25},
     {op::silu, "silu", 1, kind::elementwise, accepts::floating, yields::same, false, 18},
     {op::softplus, "softplus", 1, kind::elementwise, accepts::floating, yields::same, false, 32},
-    {op::logical_not, "logical_not", 1, kind::elementwise, accepts::boolean, yields::boolean, false, 1},
+    {op::logical_not, "logical_not", 1, kind::elementwise, accepts::boolean, yields::boolean, false,
+     1},
     {op::cast, "cast", 1, kind::elementwise, accepts::any, yields::attribute, false, 1},
-    {op::stop_gradient, "stop_gradient", 1, kind::elementwise, accepts::any, yields::same, false, 0},
+    {op::stop_gradient, "stop_gradient", 1, kind::elementwise, accepts::any, yields::same, false,
+     0},
 
     {op::add, "add", 2, kind::elementwise, accepts::numeric, yields::same, true, 1},
     {op::sub, "sub", 2, kind::elementwise, accepts::numeric, yields::same, false, 1},
     {op::mul, "mul", 2, kind::elementwise, accepts::numeric, yields::same, true, 1},
     {op::div, "div", 2, kind::elementwise, accepts::numeric, yields::same, false, 4},
-    {op::floor_divide, "floor_divide", 2, kind::elementwise, accepts::numeric, yields::same, false, 6},
+    {op::floor_divide, "floor_divide", 2, kind::elementwise, accepts::numeric, yields::same, false,
+     6},
     {op::mod, "mod", 2, kind::elementwise, accepts::numeric, yields::same, false, 8},
     {op::pow, "pow", 2, kind::elementwise, accepts::floating, yields::same, false, 40},
     {op::maximum, "maximum", 2, kind::elementwise, accepts::numeric, yields::same, true, 1},
@@ -107,14 +185,18 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::less_equal, "less_equal", 2, kind::elementwise, accepts::any, yields::boolean, false, 1},
     {op::equal, "equal", 2, kind::elementwise, accepts::any, yields::boolean, true, 1},
     {op::not_equal, "not_equal", 2, kind::elementwise, accepts::any, yields::boolean, true, 1},
-    {op::bit_and, "bit_and", 2, kind::elementwise, accepts::integral_or_bool, yields::same, true, 1},
+    {op::bit_and, "bit_and", 2, kind::elementwise, accepts::integral_or_bool, yields::same, true,
+     1},
     {op::bit_or, "bit_or", 2, kind::elementwise, accepts::integral_or_bool, yields::same, true, 1},
-    {op::bit_xor, "bit_xor", 2, kind::elementwise, accepts::integral_or_bool, yields::same, true, 1},
+    {op::bit_xor, "bit_xor", 2, kind::elementwise, accepts::integral_or_bool, yields::same, true,
+     1},
     {op::shift_left, "shift_left", 2, kind::elementwise, accepts::integral, yields::same, false, 1},
-    {op::shift_right, "shift_right", 2, kind::elementwise, accepts::integral, yields::same, false, 1},
+    {op::shift_right, "shift_right", 2, kind::elementwise, accepts::integral, yields::same, false,
+     1},
 
     {op::where, "where", 3, kind::elementwise, accepts::any, yields::same, false, 1},
-    {op::multiply_add, "multiply_add", 3, kind::elementwise, accepts::numeric, yields::same, false, 1},
+    {op::multiply_add, "multiply_add", 3, kind::elementwise, accepts::numeric, yields::same, false,
+     1},
 
     {op::reduce_sum, "reduce_sum", 1, kind::reduction, accepts::numeric, yields::same, false, 1},
     {op::reduce_max, "reduce_max", 1, kind::reduction, accepts::numeric, yields::same, false, 1},
@@ -148,11 +230,13 @@ constexpr const op_info& info(op code) { return op_table[static_cast<std::size_t
 constexpr std::string_view name(op code) { return info(code).name; }
 constexpr bool is_elementwise(op code) { return info(code).kind == kind::elementwise; }
 
-static_assert([] {
-  for (int i = 0; i < op_count; ++i)
-    if (static_cast<int>(op_table[static_cast<std::size_t>(i)].code) != i) return false;
-  return true;
-}(), "the rows of the op table stand in the order of enum op");
+static_assert(
+    [] {
+      for (int i = 0; i < op_count; ++i)
+        if (static_cast<int>(op_table[static_cast<std::size_t>(i)].code) != i) return false;
+      return true;
+    }(),
+    "the rows of the op table stand in the order of enum op");
 
 // Semantics that the name alone leaves open:
 //   div            IEEE for floats; integers truncate toward zero, division by zero gives 0

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// An element-wise region in canonical form: what one fused kernel computes. It is a structural value, so that it can
-// be the template argument of a kernel (one instantiation per structure, however many expressions share it), be
-// compared at run time, and serve as the pattern that instruction selection looks for in the e-graph.
+// An element-wise region in canonical form: what one fused kernel computes. It is a structural
+// value, so that it can be the template argument of a kernel (one instantiation per structure,
+// however many expressions share it), be compared at run time, and serve as the pattern that
+// instruction selection looks for in the e-graph.
 #pragma once
 
 #include <array>
@@ -11,23 +12,28 @@
 
 namespace sinter::ir {
 
-// Operand k < leaf_count is a leaf, operand leaf_count + i is the result of node i; the last node is the result.
-// All leaves and the result have dtype `type` (a region that is a single comparison or logical_not yields bool;
-// inside a region bool values occur as results of comparisons and as operands of where, bit_and, bit_or, bit_xor,
-// logical_not). Leaves are numbered in the order of their first use, nodes in post-order.
+// Operand k < leaf_count is a leaf, operand leaf_count + i is the result of node i; the last node
+// is the result. All leaves and the result have dtype `type` (a region that is a single comparison
+// or logical_not yields bool; inside a region bool values occur as results of comparisons and as
+// operands of where, bit_and, bit_or, bit_xor, logical_not). Leaves are numbered in the order of
+// their first use, nodes in post-order.
 struct region {
-  // 32 nodes hold Black-Scholes as users write it; beyond some 40 the kernel spills more than fusing saves.
+  // 32 nodes hold Black-Scholes as users write it; beyond some 40 the kernel spills more than
+  // fusing saves.
   static constexpr int max_nodes = 32;
   static constexpr int max_leaves = 12;
 
   dtype type{};
   std::uint8_t leaf_count{};
   std::uint8_t node_count{};
-  // Bit k is set where leaf k is one value for the whole run of elements (a C++ scalar, a row's maximum).
+  // Bit k is set where leaf k is one value for the whole run of elements (a C++ scalar, a row's
+  // maximum).
   std::uint32_t scalar_leaves{};
   std::array<std::uint32_t, max_nodes> nodes{};  // op | a << 8 | b << 16 | c << 24
 
-  constexpr op code(int node) const { return static_cast<op>(nodes[static_cast<std::size_t>(node)] & 255u); }
+  constexpr op code(int node) const {
+    return static_cast<op>(nodes[static_cast<std::size_t>(node)] & 255u);
+  }
   constexpr int operand(int node, int which) const {
     return static_cast<int>(nodes[static_cast<std::size_t>(node)] >> (8 * (which + 1)) & 255u);
   }
@@ -47,8 +53,9 @@ struct region {
   friend constexpr bool operator==(const region&, const region&) = default;
 };
 
-// Runs a region over `count` consecutive elements. operands[k] points to `count` elements, or to one if leaf k is
-// scalar; nothing needs to be aligned; result may be one of the operands, but may not overlap one otherwise.
+// Runs a region over `count` consecutive elements. operands[k] points to `count` elements, or to
+// one if leaf k is scalar; nothing needs to be aligned; result may be one of the operands, but may
+// not overlap one otherwise.
 using map_function = void (*)(std::int64_t count, const void* const* operands, void* result);
 
 // A kernel the executor has: its structure and its code.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Nests as alternatives: for every value that may have to be in memory, the nests that could store it. They are found
-// after saturation, from the cuts, and enter the e-graph as costed nodes over goals ("this value is stored").
+// Nests as alternatives: for every value that may have to be in memory, the nests that could store
+// it. They are found after saturation, from the cuts, and enter the e-graph as costed nodes over
+// goals ("this value is stored").
 #pragma once
 
 #include <algorithm>
@@ -16,18 +17,19 @@ namespace sinter::planning {
 
 struct candidate {
   nest_kind kind{};
-  int root = -1;                // the value it is made for
-  int form = -1;                // kinds that stand for one op: the form of the root
-  cut inside;                   // tile, column, matmul: what is computed and what is read
-  bool reordered = false;       // tile: a reduction over axes that are not the last ones
-  std::vector<int> outputs;     // values it stores, the root first
-  std::vector<int> reads;       // values that must be stored before
-  double cost = 0;              // predicted nanoseconds for the extents at hand
+  int root = -1;             // the value it is made for
+  int form = -1;             // kinds that stand for one op: the form of the root
+  cut inside;                // tile, column, matmul: what is computed and what is read
+  bool reordered = false;    // tile: a reduction over axes that are not the last ones
+  std::vector<int> outputs;  // values it stores, the root first
+  std::vector<int> reads;    // values that must be stored before
+  double cost = 0;           // predicted nanoseconds for the extents at hand
 };
 
 class candidate_enumeration {
  public:
-  candidate_enumeration(const value_graph& g, const cut_enumeration& cuts, std::span<const int> roots)
+  candidate_enumeration(const value_graph& g, const cut_enumeration& cuts,
+                        std::span<const int> roots)
       : g_(g), cuts_(cuts), demanded_(static_cast<std::size_t>(g.size()), false) {
     for (int root : roots) demand(root);
     while (!queue_.empty()) {
@@ -58,21 +60,28 @@ class candidate_enumeration {
   void enumerate(int v) {
     const value_class& value = g_[v];
     if (is_source(value)) return;
-    for (const cut& c : cuts_.of(v)) add(c.product >= 0 ? nest_kind::matmul : nest_kind::tile, v, -1, c);
+    for (const cut& c : cuts_.of(v))
+      add(c.product >= 0 ? nest_kind::matmul : nest_kind::tile, v, -1, c);
     // The plain copy of a view, a constant or an extent, for whoever needs it in memory.
     if (resolve(g_, v).base != v || is_immediate(value)) add(nest_kind::tile, v, -1, cuts_.leaf(v));
     for (int f = 0; f < static_cast<int>(value.forms.size()); ++f) {
       const form& each = value.forms[static_cast<std::size_t>(f)];
       if (each.fused >= 0) continue;
-      if (ir::info(each.code).kind == ir::kind::reduction) reduction(v, f);
-      else if (each.code == ir::op::reshape) add(nest_kind::alias, v, f, {});
-      else if (each.code == ir::op::gather) add(nest_kind::gather, v, f, {});
-      else if (each.code == ir::op::scatter_add) add(nest_kind::scatter_add, v, f, {});
-      else if (each.code == ir::op::pad || each.code == ir::op::concat) add(nest_kind::assemble, v, f, {});
+      if (ir::info(each.code).kind == ir::kind::reduction)
+        reduction(v, f);
+      else if (each.code == ir::op::reshape)
+        add(nest_kind::alias, v, f, {});
+      else if (each.code == ir::op::gather)
+        add(nest_kind::gather, v, f, {});
+      else if (each.code == ir::op::scatter_add)
+        add(nest_kind::scatter_add, v, f, {});
+      else if (each.code == ir::op::pad || each.code == ir::op::concat)
+        add(nest_kind::assemble, v, f, {});
     }
   }
 
-  // Over other axes than the last: walked column-wise if they are adjacent, or with the axes reordered.
+  // Over other axes than the last: walked column-wise if they are adjacent, or with the axes
+  // reordered.
   void reduction(int v, int f) {
     const form& each = g_[v].forms[static_cast<std::size_t>(f)];
     const std::int64_t mask = g_.payload(each).attributes[0];
@@ -82,8 +91,10 @@ class candidate_enumeration {
     const bool adjacent = (shifted & (shifted + 1)) == 0 && each.code != ir::op::argmax;
     const auto use = [&](const cut& inside) {
       if (inside.inner_axes != 0 || inside.product >= 0) return;
-      if (adjacent) add(nest_kind::column, v, f, inside);
-      else add(nest_kind::tile, v, f, inside, true);
+      if (adjacent)
+        add(nest_kind::column, v, f, inside);
+      else
+        add(nest_kind::tile, v, f, inside, true);
     };
     use(cuts_.leaf(each.operands[0]));
     for (const cut& inside : cuts_.of(each.operands[0])) use(inside);
@@ -101,7 +112,8 @@ class candidate_enumeration {
       if (kind == nest_kind::matmul && immediate_operand(c)) return;
     } else {
       for (int operand : g_[root].forms[static_cast<std::size_t>(form_number)].operands) {
-        if (is_immediate(g_[operand]) || kind == nest_kind::gather || kind == nest_kind::scatter_add) {
+        if (is_immediate(g_[operand]) || kind == nest_kind::gather ||
+            kind == nest_kind::scatter_add) {
           if (std::ranges::find(c.reads, operand) == c.reads.end()) c.reads.push_back(operand);
         } else {
           read(operand);
@@ -120,7 +132,8 @@ class candidate_enumeration {
       const form& each = g_[v].forms[static_cast<std::size_t>(f)];
       if (v != c.inside.product || each.code != ir::op::matmul) continue;
       for (int operand : each.operands)
-        if (is_immediate(g_[resolve(g_, operand).base]) && std::ranges::find(c.reads, operand) == c.reads.end())
+        if (is_immediate(g_[resolve(g_, operand).base]) &&
+            std::ranges::find(c.reads, operand) == c.reads.end())
           c.reads.push_back(operand);
     }
     return false;
@@ -131,7 +144,9 @@ class candidate_enumeration {
     if (c.inside.inner_axes == 0) return false;
     for (const auto& [v, f] : c.inside.body) {
       const ir::op code = g_[v].forms[static_cast<std::size_t>(f)].code;
-      if ((code == ir::op::iota || code == ir::op::random_uniform) && !(g_[v].shape == c.inside.space)) return true;
+      if ((code == ir::op::iota || code == ir::op::random_uniform) &&
+          !(g_[v].shape == c.inside.space))
+        return true;
     }
     return false;
   }
@@ -140,19 +155,24 @@ class candidate_enumeration {
   void add_extra_outputs() {
     const std::size_t count = candidates_.size();
     for (std::size_t i = 0; i < count; ++i) {
-      if (candidates_[i].kind != nest_kind::tile && candidates_[i].kind != nest_kind::matmul) continue;
+      if (candidates_[i].kind != nest_kind::tile && candidates_[i].kind != nest_kind::matmul)
+        continue;
       if (candidates_[i].reordered) continue;
       candidate wider = candidates_[i];
       for (const auto& [v, f] : wider.inside.body)
-        if (v != wider.root && is_goal(v) && !is_source(g_[v]) && g_[v].forms[static_cast<std::size_t>(f)].code != ir::op::broadcast_to)
+        if (v != wider.root && is_goal(v) && !is_source(g_[v]) &&
+            g_[v].forms[static_cast<std::size_t>(f)].code != ir::op::broadcast_to)
           wider.outputs.push_back(v);
-      if (wider.outputs.size() > 1 && wider.outputs.size() <= 4) candidates_.push_back(std::move(wider));
+      if (wider.outputs.size() > 1 && wider.outputs.size() <= 4)
+        candidates_.push_back(std::move(wider));
     }
   }
 
   // ---- cost
 
-  double bytes_of(int value) const { return g_[value].elements * static_cast<double>(size_of(g_[value].type)); }
+  double bytes_of(int value) const {
+    return g_[value].elements * static_cast<double>(size_of(g_[value].type));
+  }
 
   double traffic(int value) const {
     const double bytes = bytes_of(value);
@@ -164,15 +184,18 @@ class candidate_enumeration {
     double memory = 0, work = 0;
     for (int base : c.reads) memory += traffic(base);
     for (int out : c.outputs) memory += traffic(out);
-    for (const auto& [v, f] : c.inside.body) work += body_work(v, g_[v].forms[static_cast<std::size_t>(f)]);
+    for (const auto& [v, f] : c.inside.body)
+      work += body_work(v, g_[v].forms[static_cast<std::size_t>(f)]);
     work += strided_loads(c);
     switch (c.kind) {
       case nest_kind::column:
-        work += micro_work(ir::op::reduce_sum, g_[c.root].type) * g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
+        work += micro_work(ir::op::reduce_sum, g_[c.root].type) *
+                g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
         break;
       case nest_kind::tile:
         if (c.reordered)
-          work += 4 * nominal_machine.strided_element * g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
+          work += 4 * nominal_machine.strided_element *
+                  g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
         work += row_overhead(c);
         break;
       case nest_kind::gather:
@@ -189,7 +212,8 @@ class candidate_enumeration {
     if (f.fused < 0 && f.code == ir::op::matmul) {
       const value_class& a = g_[f.operands[0]];
       const std::size_t rank = a.shape.size();
-      const double k = static_cast<double>(g_.extent(a.shape[g_.payload(f).attributes[0] != 0 ? rank - 2 : rank - 1]));
+      const double k = static_cast<double>(
+          g_.extent(a.shape[g_.payload(f).attributes[0] != 0 ? rank - 2 : rank - 1]));
       // Packing both operands once, and the product.
       return 2 * nominal_machine.flop * g_[v].elements * k * width_factor(g_[v].type) +
              0.15 * (a.elements + g_[f.operands[1]].elements);
@@ -204,8 +228,11 @@ class candidate_enumeration {
     double work = 0;
     for (int leaf : c.inside.leaves) {
       for (const view_step& s : resolve(g_, leaf).steps) {
-        const bool moves_last = s.code == ir::op::permute && s.attributes[s.attributes.size() - 1] != static_cast<std::int64_t>(s.attributes.size()) - 1;
-        if (moves_last || (s.code == ir::op::flip)) work += nominal_machine.strided_element * g_[leaf].elements;
+        const bool moves_last =
+            s.code == ir::op::permute && s.attributes[s.attributes.size() - 1] !=
+                                             static_cast<std::int64_t>(s.attributes.size()) - 1;
+        if (moves_last || (s.code == ir::op::flip))
+          work += nominal_machine.strided_element * g_[leaf].elements;
       }
     }
     return work;
@@ -216,13 +243,15 @@ class candidate_enumeration {
     double events = 0;
     for (const auto& [v, f] : c.inside.body) {
       const form& each = g_[v].forms[static_cast<std::size_t>(f)];
-      if (each.fused < 0 && ir::info(each.code).kind == ir::kind::reduction) events += g_[v].elements;
+      if (each.fused < 0 && ir::info(each.code).kind == ir::kind::reduction)
+        events += g_[v].elements;
     }
     for (int leaf : c.inside.leaves) {
       const resolved_view view = resolve(g_, leaf);
       if (view.steps.empty() || view.steps[0].code != ir::op::broadcast_to) continue;
       const ir::symbolic_shape& from = view.steps[0].operand;
-      if (!from.empty() && from.back() == ir::dim(1) && !(g_[leaf].shape.back() == ir::dim(1))) events += g_[view.base].elements;
+      if (!from.empty() && from.back() == ir::dim(1) && !(g_[leaf].shape.back() == ir::dim(1)))
+        events += g_[view.base].elements;
     }
     return nominal_machine.row * events;
   }

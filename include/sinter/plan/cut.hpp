@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Cuts: the ways to compute a value inside one nest. A cut says which values are computed inside (and in which form)
-// and which are read from memory. Enumerated bottom-up, a few per value, as technology mapping does (priority cuts;
-// Mishchenko et al. 2007), with the estimated time as priority.
+// Cuts: the ways to compute a value inside one nest. A cut says which values are computed inside
+// (and in which form) and which are read from memory. Enumerated bottom-up, a few per value, as
+// technology mapping does (priority cuts; Mishchenko et al. 2007), with the estimated time as
+// priority.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +18,13 @@
 namespace sinter::planning {
 
 struct cut {
-  std::vector<int> leaves;                  // values that are read, sorted
-  std::vector<std::pair<int, int>> body;    // (value, form) that are computed, sorted
-  int inner_axes = 0;                       // > 0: rows, the last axes of `space` are reduced inside
-  ir::symbolic_shape space;                 // the iteration space if inner_axes > 0
-  int product = -1;                         // the value of the body that a matmul computes, or -1
-  std::array<int, 2> factors{-1, -1};       // its operands, which must be in memory whatever else is computed inside
+  std::vector<int> leaves;                // values that are read, sorted
+  std::vector<std::pair<int, int>> body;  // (value, form) that are computed, sorted
+  int inner_axes = 0;                     // > 0: rows, the last axes of `space` are reduced inside
+  ir::symbolic_shape space;               // the iteration space if inner_axes > 0
+  int product = -1;                       // the value of the body that a matmul computes, or -1
+  std::array<int, 2> factors{
+      -1, -1};  // its operands, which must be in memory whatever else is computed inside
   double cost = 0;
 
   bool computes(int value) const {
@@ -55,7 +57,10 @@ inline int row_axes(const ir::symbolic_shape& row, const ir::symbolic_shape& spa
 class cut_enumeration {
  public:
   explicit cut_enumeration(const value_graph& g)
-      : g_(g), cuts_(static_cast<std::size_t>(g.size())), best_(static_cast<std::size_t>(g.size()), 0), users_(static_cast<std::size_t>(g.size()), 0) {
+      : g_(g),
+        cuts_(static_cast<std::size_t>(g.size())),
+        best_(static_cast<std::size_t>(g.size()), 0),
+        users_(static_cast<std::size_t>(g.size()), 0) {
     for (int v = 0; v < g.size(); ++v) base_.push_back(resolve(g, v).base);
     for (const value_class& v : g.values())
       for (int operand : v.forms.front().operands) users_[static_cast<std::size_t>(operand)] += 1;
@@ -77,11 +82,16 @@ class cut_enumeration {
     const value_class& value = g_[v];
     for (int f = 0; f < static_cast<int>(value.forms.size()); ++f) {
       const form& each = value.forms[static_cast<std::size_t>(f)];
-      if (each.fused >= 0 || ir::is_elementwise(each.code)) elementwise(found, v, f);
-      else if (each.code == ir::op::broadcast_to) broadcast(found, v, f);
-      else if (ir::info(each.code).kind == ir::kind::reduction) reduction(found, v, f);
-      else if (each.code == ir::op::matmul) product(found, v, f);
-      else if (each.code == ir::op::iota || each.code == ir::op::random_uniform) generator(found, v, f);
+      if (each.fused >= 0 || ir::is_elementwise(each.code))
+        elementwise(found, v, f);
+      else if (each.code == ir::op::broadcast_to)
+        broadcast(found, v, f);
+      else if (ir::info(each.code).kind == ir::kind::reduction)
+        reduction(found, v, f);
+      else if (each.code == ir::op::matmul)
+        product(found, v, f);
+      else if (each.code == ir::op::iota || each.code == ir::op::random_uniform)
+        generator(found, v, f);
     }
     keep_best(found, cuts_kept);
     double best = 0;
@@ -119,14 +129,17 @@ class cut_enumeration {
     for (cut& c : partial) add(found, std::move(c), v, f);
   }
 
-  // A superinstruction may want operand k as one value per row. Returns the number of axes of such a row, 0 where the
-  // operand may be anything, -1 where it does not fit.
+  // A superinstruction may want operand k as one value per row. Returns the number of axes of such
+  // a row, 0 where the operand may be anything, -1 where it does not fit.
   int per_row_axes(const form& f, std::size_t k) const {
     const value_class& operand = g_[f.operands[k]];
-    if (f.fused < 0 || !g_.instruction(f).structure.is_scalar(static_cast<int>(k)) || operand.scalar() || operand.is_constant) return 0;
+    if (f.fused < 0 || !g_.instruction(f).structure.is_scalar(static_cast<int>(k)) ||
+        operand.scalar() || operand.is_constant)
+      return 0;
     for (const form& each : operand.forms) {
       if (each.fused >= 0 || each.code != ir::op::broadcast_to) continue;
-      if (const int axes = row_axes(g_[each.operands[0]].shape, operand.shape); axes > 0) return axes;
+      if (const int axes = row_axes(g_[each.operands[0]].shape, operand.shape); axes > 0)
+        return axes;
     }
     return -1;
   }
@@ -152,7 +165,9 @@ class cut_enumeration {
   // A reduction over the last axes of the space.
   void reduction(std::vector<cut>& found, int v, int f) const {
     const int operand = g_[v].forms[static_cast<std::size_t>(f)].operands[0];
-    const int axes = trailing_axes(g_.payload(g_[v].forms[static_cast<std::size_t>(f)]).attributes[0], static_cast<int>(g_[v].shape.size()));
+    const int axes =
+        trailing_axes(g_.payload(g_[v].forms[static_cast<std::size_t>(f)]).attributes[0],
+                      static_cast<int>(g_[v].shape.size()));
     if (axes == 0) return;
     const auto use = [&](cut c) {
       if (c.product >= 0) return;
@@ -192,7 +207,9 @@ class cut_enumeration {
  private:
   // Both in one nest, or nothing where they do not fit together.
   std::optional<cut> merge(const cut& a, const cut& b) const {
-    if (a.inner_axes != 0 && b.inner_axes != 0 && (a.inner_axes != b.inner_axes || !(a.space == b.space))) return std::nullopt;
+    if (a.inner_axes != 0 && b.inner_axes != 0 &&
+        (a.inner_axes != b.inner_axes || !(a.space == b.space)))
+      return std::nullopt;
     if (a.product >= 0 && b.product >= 0 && a.product != b.product) return std::nullopt;
     cut out;
     out.product = std::max(a.product, b.product);
@@ -205,7 +222,8 @@ class cut_enumeration {
     for (int factor : out.factors)
       if (out.computes(factor)) return std::nullopt;
     for (std::size_t i = 1; i < out.body.size(); ++i)
-      if (out.body[i].first == out.body[i - 1].first) return std::nullopt;  // one value in two forms
+      if (out.body[i].first == out.body[i - 1].first)
+        return std::nullopt;  // one value in two forms
     std::vector<int> leaves;
     std::ranges::set_union(a.leaves, b.leaves, std::back_inserter(leaves));
     for (int leaf : leaves)
@@ -221,16 +239,19 @@ class cut_enumeration {
     found.push_back(std::move(c));
   }
 
-  // What the nest would take, and what it costs to have its leaves in memory (they were written by somebody).
+  // What the nest would take, and what it costs to have its leaves in memory (they were written by
+  // somebody).
   void price(cut& c) const {
     double cost = 0;
     for (const auto& [v, f] : c.body) {
       const value_class& value = g_[v];
       const form& each = value.forms[static_cast<std::size_t>(f)];
       double elements = value.elements;
-      if (ir::info(each.code).kind == ir::kind::reduction && each.fused < 0) elements = g_[each.operands[0]].elements;
+      if (ir::info(each.code).kind == ir::kind::reduction && each.fused < 0)
+        elements = g_[each.operands[0]].elements;
       cost += each.work * elements;
-      if (each.code == ir::op::matmul && each.fused < 0) cost += nominal_machine.flop * 2 * value.elements * inner_extent(each);
+      if (each.code == ir::op::matmul && each.fused < 0)
+        cost += nominal_machine.flop * 2 * value.elements * inner_extent(each);
     }
     for (int leaf : c.leaves) {
       if (g_[leaf].scalar()) continue;
@@ -239,7 +260,9 @@ class cut_enumeration {
       const bool given = g_[base].find(ir::op::argument) != nullptr;
       cost += bytes * byte_cost(bytes) * (given ? 1 : 2);
       // Area flow (Manohararajah et al. 2006): making the leaf is shared among those who use it.
-      if (!given) cost += nominal_machine.launch + best_[static_cast<std::size_t>(base)] / std::max(1.0, users_[static_cast<std::size_t>(base)]);
+      if (!given)
+        cost += nominal_machine.launch + best_[static_cast<std::size_t>(base)] /
+                                             std::max(1.0, users_[static_cast<std::size_t>(base)]);
     }
     c.cost = cost;
   }
@@ -261,9 +284,10 @@ class cut_enumeration {
     return count;
   }
 
-  // Keeps the cuts that matter: one that computes nothing but the last op ("store the operands"), the largest region
-  // (fewest values stored), and for the rest the cheapest. The estimate favours what shares work, so the largest region,
-  // which pays off only when it meets its other half further up, must not depend on it.
+  // Keeps the cuts that matter: one that computes nothing but the last op ("store the operands"),
+  // the largest region (fewest values stored), and for the rest the cheapest. The estimate favours
+  // what shares work, so the largest region, which pays off only when it meets its other half
+  // further up, must not depend on it.
   void keep_best(std::vector<cut>& found, std::size_t limit) const {
     std::ranges::stable_sort(found, {}, &cut::cost);
     std::vector<cut> kept;
@@ -272,8 +296,10 @@ class cut_enumeration {
         if (k.body == c.body && k.leaves == c.leaves && k.inner_axes == c.inner_axes) return;
       kept.push_back(c);
     };
-    const auto plain = std::ranges::min_element(found, {}, [](const cut& c) { return c.body.size(); });
-    const auto largest = std::ranges::min_element(found, {}, [&](const cut& c) { return stored_leaves(c); });
+    const auto plain =
+        std::ranges::min_element(found, {}, [](const cut& c) { return c.body.size(); });
+    const auto largest =
+        std::ranges::min_element(found, {}, [&](const cut& c) { return stored_leaves(c); });
     if (plain != found.end()) {
       keep(*plain);
       keep(*largest);

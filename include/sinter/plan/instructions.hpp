@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Instruction selection: finds the regions that compiled kernels compute in a saturated e-graph, whatever rewriting
-// made of the expression, and adds each as one more way to compute its class. The planner then weighs it like any
-// other form.
+// Instruction selection: finds the regions that compiled kernels compute in a saturated e-graph,
+// whatever rewriting made of the expression, and adds each as one more way to compute its class.
+// The planner then weighs it like any other form.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace sinter::planning {
 
-// E-nodes tried per instruction and root. A region as it was traced takes one per node if the first ones fit; classes
-// of a saturated e-graph hold a handful of e-nodes, most of them with another op.
+// E-nodes tried per instruction and root. A region as it was traced takes one per node if the first
+// ones fit; classes of a saturated e-graph hold a handful of e-nodes, most of them with another op.
 inline constexpr int attempts_per_root = 64;
 
 struct instruction_match {
@@ -56,7 +56,8 @@ class class_index {
     for (const eqsat::enode_view& n : graph_.nodes(id)) {
       if (n.op != static_cast<std::uint16_t>(ir::op::broadcast_to)) continue;
       const entry& operand = entries_[n.children[0]];
-      if (operand.shape != nullptr && row_axes(*operand.shape, *entries_[id].shape) > 0) return true;
+      if (operand.shape != nullptr && row_axes(*operand.shape, *entries_[id].shape) > 0)
+        return true;
     }
     return false;
   }
@@ -75,15 +76,16 @@ class class_index {
   std::vector<entry> entries_;
 };
 
-// Matches one region at one root after another: depth first from the root, users before operands, over the e-nodes of
-// the classes, both orders of commutative ops.
+// Matches one region at one root after another: depth first from the root, users before operands,
+// over the e-nodes of the classes, both orders of commutative ops.
 class region_matcher {
  public:
   region_matcher(const tensor_egraph& graph, const class_index& classes, const ir::region& region)
       : graph_(graph), classes_(classes), region_(region) {}
 
-  // The operands of the best match: as few as possible that would have to be computed element by element first.
-  // Among equals the first found, so the result is the same on every run. nullptr: no match.
+  // The operands of the best match: as few as possible that would have to be computed element by
+  // element first. Among equals the first found, so the result is the same on every run. nullptr:
+  // no match.
   const std::vector<class_id>* match(class_id root) {
     root_ = root;
     budget_ = attempts_per_root;
@@ -129,7 +131,9 @@ class region_matcher {
       fresh[static_cast<std::size_t>(fresh_count++)] = operand;
     }
     if (fits) search(node - 1);
-    while (fresh_count > 0) bound_[static_cast<std::size_t>(fresh[static_cast<std::size_t>(--fresh_count)])] = eqsat::no_id;
+    while (fresh_count > 0)
+      bound_[static_cast<std::size_t>(fresh[static_cast<std::size_t>(--fresh_count)])] =
+          eqsat::no_id;
   }
 
   // Nothing inside of a region may be its root: that would compute a value from itself.
@@ -144,7 +148,8 @@ class region_matcher {
     }
     if (known.type != region_.type) return false;
     if (!region_.is_scalar(operand)) return *known.shape == full;
-    return known.shape->empty() || known.is_constant || (*known.shape == full && classes_.is_row_value(id));
+    return known.shape->empty() || known.is_constant ||
+           (*known.shape == full && classes_.is_row_value(id));
   }
 
   void keep_if_better() {
@@ -173,7 +178,9 @@ class region_matcher {
 // Does the region compute a truth value?
 inline bool yields_truth(const ir::region& r, int node) {
   const ir::op code = r.code(node);
-  if (ir::info(code).yields == ir::yields::boolean || ir::info(code).accepts == ir::accepts::integral_or_bool) return true;
+  if (ir::info(code).yields == ir::yields::boolean ||
+      ir::info(code).accepts == ir::accepts::integral_or_bool)
+    return true;
   if (code != ir::op::where) return false;
   const int branch = r.operand(node, 1);
   return branch >= r.leaf_count && yields_truth(r, branch - r.leaf_count);
@@ -181,13 +188,16 @@ inline bool yields_truth(const ir::region& r, int node) {
 
 }  // namespace detail
 
-/// One match per instruction and class at most. A scalar leaf is bound to a rank-0 class, to a constant, or to a class
-/// that is a broadcast along the last axes of the root's shape (one value per row: the kernel must then be run row by
-/// row); another leaf to any class of the root's shape. The e-graph must be clean.
-inline std::vector<instruction_match> match_instructions(const tensor_egraph& graph, std::span<const ir::instruction> instructions) {
+/// One match per instruction and class at most. A scalar leaf is bound to a rank-0 class, to a
+/// constant, or to a class that is a broadcast along the last axes of the root's shape (one value
+/// per row: the kernel must then be run row by row); another leaf to any class of the root's shape.
+/// The e-graph must be clean.
+inline std::vector<instruction_match> match_instructions(
+    const tensor_egraph& graph, std::span<const ir::instruction> instructions) {
   std::vector<instruction_match> found;
   const detail::class_index classes(graph);
-  std::vector<std::uint32_t> tried(graph.class_id_end(), 0);  // 1 + the instruction that a class was last tried for
+  std::vector<std::uint32_t> tried(graph.class_id_end(),
+                                   0);  // 1 + the instruction that a class was last tried for
   for (std::size_t k = 0; k < instructions.size(); ++k) {
     const ir::region& r = instructions[k].structure;
     if (r.node_count == 0) continue;
@@ -200,21 +210,25 @@ inline std::vector<instruction_match> match_instructions(const tensor_egraph& gr
       const class_id root = graph.class_of(id);
       const auto& known = classes[root];
       // A constant needs no kernel, and scalars are computed once.
-      if (tried[root] == number + 1 || known.shape == nullptr || known.type != type || known.shape->empty() || known.is_constant) continue;
+      if (tried[root] == number + 1 || known.shape == nullptr || known.type != type ||
+          known.shape->empty() || known.is_constant)
+        continue;
       tried[root] = number + 1;
-      if (const std::vector<class_id>* leaves = matcher.match(root)) found.push_back({root, number, *leaves});
+      if (const std::vector<class_id>* leaves = matcher.match(root))
+        found.push_back({root, number, *leaves});
     }
   }
   return found;
 }
 
-/// Adds an e-node (rules::fused_operator, payload: index of the instruction, children: its operands in the order of the
-/// region's leaves) to every class that an instruction computes. Returns how many were added; leaves the e-graph clean
-/// and without a node limit.
+/// Adds an e-node (rules::fused_operator, payload: index of the instruction, children: its operands
+/// in the order of the region's leaves) to every class that an instruction computes. Returns how
+/// many were added; leaves the e-graph clean and without a node limit.
 inline int add_instructions(tensor_egraph& graph, std::span<const ir::instruction> instructions) {
   if (!graph.clean()) graph.rebuild();
   const std::vector<instruction_match> found = match_instructions(graph, instructions);
-  // Saturation may have stopped at its limit. What is added here is bounded (one per class and instruction).
+  // Saturation may have stopped at its limit. What is added here is bounded (one per class and
+  // instruction).
   graph.set_node_limit(std::numeric_limits<std::size_t>::max());
   int added = 0;
   for (const instruction_match& m : found)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a selection to nests: each selected candidate becomes a tile program over buffers, operands first.
+// From a selection to nests: each selected candidate becomes a tile program over buffers, operands
+// first.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,8 @@
 
 namespace sinter::planning {
 
-// What a caller wants stored: a value, and the argument whose storage receives it (-1: an output of its own).
+// What a caller wants stored: a value, and the argument whose storage receives it (-1: an output of
+// its own).
 struct wanted {
   int value = -1;
   int assigned_argument = -1;
@@ -21,8 +23,12 @@ struct wanted {
 
 class lowering {
  public:
-  lowering(const value_graph& g, const candidate_enumeration& nests, const selection& chosen, std::span<const wanted> outputs)
-      : g_(g), nests_(nests), chosen_(chosen), buffer_of_(static_cast<std::size_t>(g.size()), -1),
+  lowering(const value_graph& g, const candidate_enumeration& nests, const selection& chosen,
+           std::span<const wanted> outputs)
+      : g_(g),
+        nests_(nests),
+        chosen_(chosen),
+        buffer_of_(static_cast<std::size_t>(g.size()), -1),
         emitted_(nests.all().size(), false) {
     out_.dims = g.terms().dims;
     out_.cost = chosen.cost;
@@ -47,7 +53,8 @@ class lowering {
     return n < 0 ? nullptr : &nests_.all()[static_cast<std::size_t>(n)];
   }
 
-  // Lets the nest that stores the value write the output itself, unless it is an argument or another output already.
+  // Lets the nest that stores the value write the output itself, unless it is an argument or
+  // another output already.
   bool place_in_output(int value, int number) {
     if (candidate_enumeration::is_source(g_[value])) return false;
     for (int v = value;;) {
@@ -75,11 +82,15 @@ class lowering {
     load.access = 0;
     n.body.push_back(load);
     n.stores.push_back({0, add_buffer(place::output, number, value)});
-    n.predicted_nanoseconds = nominal_machine.launch + 2 * g_[value].elements * static_cast<double>(size_of(g_[value].type)) * nominal_machine.l2_byte;
+    n.predicted_nanoseconds =
+        nominal_machine.launch + 2 * g_[value].elements *
+                                     static_cast<double>(size_of(g_[value].type)) *
+                                     nominal_machine.l2_byte;
     out_.nests.push_back(std::move(n));
   }
 
-  // Makes sure the value is in its buffer when the nests so far have run. Operands first; the stack is explicit.
+  // Makes sure the value is in its buffer when the nests so far have run. Operands first; the stack
+  // is explicit.
   void store(int root) {
     std::vector<std::pair<int, std::size_t>> stack{{root, 0}};
     while (!stack.empty()) {
@@ -109,7 +120,8 @@ class lowering {
     int& id = buffer_of_[static_cast<std::size_t>(value)];
     if (id >= 0) return id;
     if (const form* f = g_[value].find(ir::op::argument))
-      return id = add_buffer(place::argument, static_cast<int>(g_.payload(*f).attributes[1]), value);
+      return id =
+                 add_buffer(place::argument, static_cast<int>(g_.payload(*f).attributes[1]), value);
     return id = add_buffer(place::arena, 0, value);
   }
 
@@ -148,7 +160,8 @@ class lowering {
       case nest_kind::alias: {
         n.space = root.shape;
         const int operand = c.reads[0];
-        // Between two of our own buffers an alias is no work: both name the same memory (see memory.hpp).
+        // Between two of our own buffers an alias is no work: both name the same memory (see
+        // memory.hpp).
         n.accesses.push_back({ensure_buffer(operand), g_[operand].shape, {}});
         break;
       }
@@ -193,7 +206,8 @@ class lowering {
     const int last = value_step(s, result);
     if (reduction == nullptr) {
       for (int out : c.outputs)
-        if (chosen_.nest_of[static_cast<std::size_t>(out)] == number) n.stores.push_back({out == c.root ? last : value_step(s, out), ensure_buffer(out)});
+        if (chosen_.nest_of[static_cast<std::size_t>(out)] == number)
+          n.stores.push_back({out == c.root ? last : value_step(s, out), ensure_buffer(out)});
       return;
     }
     const std::int64_t mask = g_.payload(*reduction).attributes[0];
@@ -235,15 +249,19 @@ class lowering {
   int value_step(body_state& s, int value) {
     for (const auto& [v, number] : s.step_of)
       if (v == value) return number;
-    const auto place = std::ranges::lower_bound(s.inside.body, value, {}, &std::pair<int, int>::first);
+    const auto place =
+        std::ranges::lower_bound(s.inside.body, value, {}, &std::pair<int, int>::first);
     const bool computed = place != s.inside.body.end() && place->first == value;
-    const int made = computed ? compute(s, value, g_[value].forms[static_cast<std::size_t>(place->second)]) : read(s, value);
+    const int made =
+        computed ? compute(s, value, g_[value].forms[static_cast<std::size_t>(place->second)])
+                 : read(s, value);
     s.step_of.push_back({value, made});
     return made;
   }
 
   static bool uniform(const step& s) {
-    return s.kind == step_kind::scalar || s.kind == step_kind::constant || s.kind == step_kind::extent;
+    return s.kind == step_kind::scalar || s.kind == step_kind::constant ||
+           s.kind == step_kind::extent;
   }
 
   int compute(body_state& s, int value, const form& f) {
@@ -299,7 +317,8 @@ class lowering {
     step made{step_kind::load, level::full, g_[value].type};
     if (base.is_constant) {
       made.kind = step_kind::constant;
-      made.constant = base.type == dtype::i64 ? static_cast<std::int64_t>(base.constant) : ir::bits_of(base.constant);
+      made.constant = base.type == dtype::i64 ? static_cast<std::int64_t>(base.constant)
+                                              : ir::bits_of(base.constant);
       return push(s, made);
     }
     // One value for the whole nest: a scalar, or what is a scalar after reshapes, slices, ...
@@ -311,15 +330,20 @@ class lowering {
       }
       made.kind = step_kind::scalar;
       const bool direct = base.scalar();
-      made.access = add_access(s.n, {ensure_buffer(view.base), direct ? base.shape : g_[value].shape, direct ? std::vector<view_step>{} : view.steps});
+      made.access =
+          add_access(s.n, {ensure_buffer(view.base), direct ? base.shape : g_[value].shape,
+                           direct ? std::vector<view_step>{} : view.steps});
       return push(s, made);
     }
     access a{ensure_buffer(view.base), g_[value].shape, view.steps};
     const int inner = s.n.inner_axes;
-    const auto row = [&](const ir::symbolic_shape& shape) { return inner != 0 && is_row_of(shape, s.n.space, inner) && !(shape == s.n.space); };
+    const auto row = [&](const ir::symbolic_shape& shape) {
+      return inner != 0 && is_row_of(shape, s.n.space, inner) && !(shape == s.n.space);
+    };
     if (row(a.shape)) made.level = level::row;
     // One value per row that is broadcast along it is loaded once per row.
-    const bool spread_row = !a.steps.empty() && a.steps[0].code == ir::op::broadcast_to && a.shape == s.n.space && row(a.steps[0].operand);
+    const bool spread_row = !a.steps.empty() && a.steps[0].code == ir::op::broadcast_to &&
+                            a.shape == s.n.space && row(a.steps[0].operand);
     if (spread_row) {
       a.shape = a.steps[0].operand;
       a.steps.erase(a.steps.begin());

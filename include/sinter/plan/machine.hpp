@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The machine as the cost model sees it: a built-in table, in nanoseconds of one core. Absolute accuracy does not
-// matter, ratios do: they decide what is fused, stored and recomputed. Never measured in the running program, so that
-// a plan depends on shapes alone.
+// The machine as the cost model sees it: a built-in table, in nanoseconds of one core. Absolute
+// accuracy does not matter, ratios do: they decide what is fused, stored and recomputed. Never
+// measured in the running program, so that a plan depends on shapes alone.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,19 @@
 namespace sinter::planning {
 
 struct machine {
-  // From a 2-core Xeon at 2.5 GHz with AVX-512: 11.7 GB/s from DRAM on one core, some 60 GB/s from L2, GEMM 90 GFLOP/s.
+  // From a 2-core Xeon at 2.5 GHz with AVX-512: 11.7 GB/s from DRAM on one core, some 60 GB/s from
+  // L2, GEMM 90 GFLOP/s.
   double dram_byte = 0.085;
   double l2_byte = 0.016;
   double l2_bytes = 1 << 20;
   double last_level_bytes = 24 << 20;
   double last_level_byte = 0.04;
-  double unit_work = 0.04;      // one vectorised f32 addition per element, operands in L1
-  double tile_operand = 0.03;   // a tile instruction reads or writes one f32 element in L1
+  double unit_work = 0.04;     // one vectorised f32 addition per element, operands in L1
+  double tile_operand = 0.03;  // a tile instruction reads or writes one f32 element in L1
   double flop = 0.011;
-  double launch = 120;          // a nest: set-up and its share of a parallel region
-  double row = 6;               // the end of a row: a reduction, or a value per row that is read
-  double strided_element = 1.0; // an element that is gathered one by one
+  double launch = 120;           // a nest: set-up and its share of a parallel region
+  double row = 6;                // the end of a row: a reduction, or a value per row that is read
+  double strided_element = 1.0;  // an element that is gathered one by one
 };
 
 inline constexpr machine nominal_machine{};
@@ -35,22 +36,30 @@ inline double byte_cost(double bytes, const machine& m = nominal_machine) {
   return m.dram_byte;
 }
 
-// f64 vectors hold half as many elements; small integers and bools run through scalar loops that compilers vectorise.
-inline double width_factor(dtype type) { return type == dtype::f64 || type == dtype::i64 ? 2.0 : 1.0; }
+// f64 vectors hold half as many elements; small integers and bools run through scalar loops that
+// compilers vectorise.
+inline double width_factor(dtype type) {
+  return type == dtype::f64 || type == dtype::i64 ? 2.0 : 1.0;
+}
 
 // One element of a micro-op: its work, and its operands through L1.
 inline double micro_work(ir::op code, dtype type, const machine& m = nominal_machine) {
   const ir::op_info& row = ir::info(code);
-  if (row.kind != ir::kind::elementwise && row.kind != ir::kind::reduction && code != ir::op::iota && code != ir::op::random_uniform) return 0;
-  return width_factor(type) * (m.unit_work * static_cast<double>(row.cost) + m.tile_operand * (1 + row.arity));
+  if (row.kind != ir::kind::elementwise && row.kind != ir::kind::reduction &&
+      code != ir::op::iota && code != ir::op::random_uniform)
+    return 0;
+  return width_factor(type) *
+         (m.unit_work * static_cast<double>(row.cost) + m.tile_operand * (1 + row.arity));
 }
 
-// One element of a superinstruction: the same work, but only leaves and the result pass through memory.
+// One element of a superinstruction: the same work, but only leaves and the result pass through
+// memory.
 inline double fused_work(const ir::region& r, const machine& m = nominal_machine) {
   double work = m.tile_operand;
   for (int k = 0; k < r.leaf_count; ++k)
     if (!r.is_scalar(k)) work += m.tile_operand;
-  for (int i = 0; i < r.node_count; ++i) work += m.unit_work * static_cast<double>(ir::info(r.code(i)).cost);
+  for (int i = 0; i < r.node_count; ++i)
+    work += m.unit_work * static_cast<double>(ir::info(r.code(i)).cost);
   return width_factor(r.type) * work;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The result of planning, and the contract with the executor: a list of nests over buffers. A nest is a parallel loop
-// over tiles of an iteration space whose body is a straight-line tile program. Extents stay symbolic, so one plan runs
-// for every shape of its class; the executor binds it to the extents at hand.
+// The result of planning, and the contract with the executor: a list of nests over buffers. A nest
+// is a parallel loop over tiles of an iteration space whose body is a straight-line tile program.
+// Extents stay symbolic, so one plan runs for every shape of its class; the executor binds it to
+// the extents at hand.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@
 
 namespace sinter::planning {
 
-// Where a buffer lives. Arguments and outputs are memory of the caller (arguments may be strided views, outputs are
-// contiguous, row-major); everything else has an offset in the arena.
+// Where a buffer lives. Arguments and outputs are memory of the caller (arguments may be strided
+// views, outputs are contiguous, row-major); everything else has an offset in the arena.
 enum class place : std::uint8_t { argument, output, arena };
 
 struct buffer {
@@ -26,11 +27,12 @@ struct buffer {
   dtype type{};
   ir::symbolic_shape shape;
   std::size_t offset = 0;  // bytes in the arena, a multiple of 64
-  std::size_t bytes = 0;   // reserved in the arena: enough for the upper corner of the plan's bucket
+  std::size_t bytes = 0;  // reserved in the arena: enough for the upper corner of the plan's bucket
 };
 
-// One movement op between the shape that a nest sees and the shape of a buffer: permute {source axis of each axis},
-// broadcast_to, slice {steps; dims start, stop}, flip {mask}, or a reshape that only adds or drops axes of extent 1.
+// One movement op between the shape that a nest sees and the shape of a buffer: permute {source
+// axis of each axis}, broadcast_to, slice {steps; dims start, stop}, flip {mask}, or a reshape that
+// only adds or drops axes of extent 1.
 struct view_step {
   ir::op code{};
   inline_vector<std::int64_t, max_rank> attributes;
@@ -39,27 +41,32 @@ struct view_step {
   ir::symbolic_shape operand;  // shape before it (what the next step, or the buffer, has)
 };
 
-// How a nest reads a buffer: element i of the seen shape is found by going down the steps (first = outermost).
+// How a nest reads a buffer: element i of the seen shape is found by going down the steps (first =
+// outermost).
 struct access {
   int buffer = -1;
   ir::symbolic_shape shape;  // as seen by the nest
   std::vector<view_step> steps;
 };
 
-// Values in a tile program have one value per element of the tile (full), or one per row (row: the inner axes are 1).
+// Values in a tile program have one value per element of the tile (full), or one per row (row: the
+// inner axes are 1).
 enum class level : std::uint8_t { full, row };
 
 enum class step_kind : std::uint8_t {
-  load,       // accesses[access], at its level
-  scalar,     // a stored rank-0 value, accesses[access]
-  constant,   // `constant` in dtype `type`
-  extent,     // the value of dim `extent`, in dtype `type`
-  iota,       // the index along axis `attribute` of the iteration space
-  random,     // uniform in [0,1): operands {key (scalar, i64)}, `attribute` is the stream, index = linear index in space
-  map,        // an element-wise op on `operands` (micro-op, or `fused` if set); cast: to `type` from the operand's type
-  reduce,     // full -> row over the inner axes; monoid by `code` (reduce_sum, ..., argmax)
-  spread,     // row -> full: the operand's value in every element of the row (no work: an operand mode)
-  product,    // matmul nests: the element of the matrix product
+  load,      // accesses[access], at its level
+  scalar,    // a stored rank-0 value, accesses[access]
+  constant,  // `constant` in dtype `type`
+  extent,    // the value of dim `extent`, in dtype `type`
+  iota,      // the index along axis `attribute` of the iteration space
+  random,    // uniform in [0,1): operands {key (scalar, i64)}, `attribute` is the stream, index =
+             // linear index in space
+  map,  // an element-wise op on `operands` (micro-op, or `fused` if set); cast: to `type` from the
+        // operand's type
+  reduce,   // full -> row over the inner axes; monoid by `code` (reduce_sum, ..., argmax)
+  spread,   // row -> full: the operand's value in every element of the row (no work: an operand
+            // mode)
+  product,  // matmul nests: the element of the matrix product
 };
 
 struct step {
@@ -67,7 +74,7 @@ struct step {
   planning::level level{};
   dtype type{};
   ir::op code{};
-  const ir::instruction* fused = nullptr;  // operands in the order of its leaves
+  const ir::instruction* fused = nullptr;                 // operands in the order of its leaves
   inline_vector<int, ir::region::max_leaves> operands{};  // numbers of earlier steps
   int access = -1;
   std::int64_t attribute = 0;
@@ -75,16 +82,18 @@ struct step {
   ir::dim extent{};
 };
 
-// Step `step` is stored row-major in `buffer`; a row-level value has the shape of the kept axes (times ones).
+// Step `step` is stored row-major in `buffer`; a row-level value has the shape of the kept axes
+// (times ones).
 struct store {
   int step = 0;
   int buffer = -1;
 };
 
 enum class nest_kind : std::uint8_t {
-  tile,         // body over `space`; reductions over the last `inner_axes` axes of the (reordered) space
-  column,       // like tile with one reduction at the end of a map body, over the axes [column_first, column_last)
-  matmul,       // blocks of a product, and the body as epilogue over them while they are hot
+  tile,    // body over `space`; reductions over the last `inner_axes` axes of the (reordered) space
+  column,  // like tile with one reduction at the end of a map body, over the axes [column_first,
+           // column_last)
+  matmul,  // blocks of a product, and the body as epilogue over them while they are hot
   assemble,     // pad or concat: fill, then copies of pieces into blocks of the output
   gather,       // out[..., i..., ...] = x[..., index[i...], ...]
   scatter_add,  // zeros, then adds each update at its index, in the order of the updates
@@ -98,27 +107,33 @@ struct piece {
 
 struct nest {
   nest_kind kind{};
-  // The iteration space, axes in the order of the values' shapes. All full-level values have this shape.
+  // The iteration space, axes in the order of the values' shapes. All full-level values have this
+  // shape.
   ir::symbolic_shape space;
-  // tile: the order in which axes are walked; the last inner_axes of it form a row (reductions go over them). Empty:
-  // as they are. Used by reductions over axes that are not the last ones. Loads at row level have extent 1 on them.
+  // tile: the order in which axes are walked; the last inner_axes of it form a row (reductions go
+  // over them). Empty: as they are. Used by reductions over axes that are not the last ones. Loads
+  // at row level have extent 1 on them.
   inline_vector<int, max_rank> axis_order;
   int inner_axes = 0;
-  // column: the reduced axes of `space`; everything before is a batch, everything behind is the columns.
+  // column: the reduced axes of `space`; everything before is a batch, everything behind is the
+  // columns.
   int column_first = 0, column_last = 0;
-  // matmul: accesses 0 and 1 are a and b: [batch..., m, k] and [batch..., k, n], or transposed in the last two axes.
+  // matmul: accesses 0 and 1 are a and b: [batch..., m, k] and [batch..., k, n], or transposed in
+  // the last two axes.
   bool transpose_a = false, transpose_b = false;
-  // matmul: the epilogue reads what the result overwrites (w - rate * gradient), so the product must not be computed in
-  // the result's memory but in scratch.
+  // matmul: the epilogue reads what the result overwrites (w - rate * gradient), so the product
+  // must not be computed in the result's memory but in scratch.
   bool product_in_scratch = false;
-  int axis = 0;                 // gather, scatter_add
-  double fill = 0;              // assemble
-  std::vector<piece> pieces;    // assemble
-  std::vector<access> accesses; // gather: x, indices; scatter_add: updates, indices; alias: the operand
+  int axis = 0;               // gather, scatter_add
+  double fill = 0;            // assemble
+  std::vector<piece> pieces;  // assemble
+  std::vector<access>
+      accesses;  // gather: x, indices; scatter_add: updates, indices; alias: the operand
   std::vector<step> body;
-  std::vector<store> stores;    // what the nest produces; nests without a body produce stores[0].buffer
+  std::vector<store>
+      stores;  // what the nest produces; nests without a body produce stores[0].buffer
   double predicted_nanoseconds = 0;
-  std::string label;            // for explain: what it computes, in the terms of the graph
+  std::string label;  // for explain: what it computes, in the terms of the graph
 };
 
 struct plan {
@@ -126,7 +141,8 @@ struct plan {
   std::vector<nest> nests;  // in execution order
   std::size_t arena_bytes = 0;
   std::size_t lower_bound_bytes = 0;  // the largest set of arena buffers alive at one time
-  double cost = 0, cost_bound = 0;    // predicted nanoseconds; a bound relative to the enumerated nests
+  double cost = 0,
+         cost_bound = 0;  // predicted nanoseconds; a bound relative to the enumerated nests
   ir::dim_table dims;
   // may_alias[o * arguments + a]: output o may be the very memory of argument a.
   std::vector<bool> may_alias;

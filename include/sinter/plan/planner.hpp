@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The stage "choose" in one place: from a saturated e-graph to a plan. What does not depend on extents beyond the class
-// (values, cuts, candidates) is enumerated for the extents at hand, each bucket anew; saturation is never repeated.
+// The stage "choose" in one place: from a saturated e-graph to a plan. What does not depend on
+// extents beyond the class (values, cuts, candidates) is enumerated for the extents at hand, each
+// bucket anew; saturation is never repeated.
 #pragma once
 
 #include <chrono>
@@ -19,14 +20,16 @@ struct planned {
   planning::plan plan;
   std::size_t goals = 0;
   std::size_t candidates = 0;
-  bool may_outgrow = false;  // extents that are computed: memory is checked for each call's extents (see `fits`)
+  bool may_outgrow =
+      false;  // extents that are computed: memory is checked for each call's extents (see `fits`)
   double seconds = 0;
 };
 
-// Makes the plan for the extents in `symbols`. `graph` is a copy of the saturated e-graph: goals and nests join it.
-// Throws graph_error if an output cannot be computed by any nest.
-inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symbols, std::span<const class_id> output_classes,
-                         std::span<const int> assigned, int arguments, std::span<const ir::instruction> instructions) {
+// Makes the plan for the extents in `symbols`. `graph` is a copy of the saturated e-graph: goals
+// and nests join it. Throws graph_error if an output cannot be computed by any nest.
+inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symbols,
+                         std::span<const class_id> output_classes, std::span<const int> assigned,
+                         int arguments, std::span<const ir::instruction> instructions) {
   const auto start = std::chrono::steady_clock::now();
   graph.language().terms().symbol_values.assign(symbols.begin(), symbols.end());
   if (symbols.empty()) graph.language().terms().symbol_values.push_back(0);
@@ -36,7 +39,8 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   std::vector<wanted> outputs;
   for (std::size_t k = 0; k < output_classes.size(); ++k) {
     const int value = values.number(output_classes[k]);
-    if (value < 0) throw graph_error("plan: output " + std::to_string(k) + " has no executable form");
+    if (value < 0)
+      throw graph_error("plan: output " + std::to_string(k) + " has no executable form");
     outputs.push_back({value, assigned[k]});
     if (std::ranges::find(roots, value) == roots.end()) roots.push_back(value);
   }
@@ -44,7 +48,8 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   const candidate_enumeration nests(values, cuts, roots);
   goal_graph goals(graph, values, nests);
   const selection chosen = selector(values, nests, goals, roots).run();
-  if (!(chosen.cost < std::numeric_limits<double>::infinity())) throw graph_error("plan: no nests compute all outputs");
+  if (!(chosen.cost < std::numeric_limits<double>::infinity()))
+    throw graph_error("plan: no nests compute all outputs");
 
   planned out;
   out.plan = lowering(values, nests, chosen, outputs).take();
@@ -52,11 +57,13 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   std::vector<std::int64_t> corner;
   for (std::int64_t s : symbols) corner.push_back(bucket_corner(s));
   if (corner.empty()) corner.push_back(0);
-  plan_memory(out.plan, graph.language().terms().symbol_values, corner, arguments, static_cast<int>(output_classes.size()));
+  plan_memory(out.plan, graph.language().terms().symbol_values, corner, arguments,
+              static_cast<int>(output_classes.size()));
   verify_memory(out.plan);
   for (const buffer& b : out.plan.buffers)
     for (ir::dim d : b.shape)
-      out.may_outgrow = out.may_outgrow || (!d.is_constant() && out.plan.dims.kind(d) != ir::dim_kind::symbol);
+      out.may_outgrow =
+          out.may_outgrow || (!d.is_constant() && out.plan.dims.kind(d) != ir::dim_kind::symbol);
   out.candidates = nests.all().size();
   for (int v = 0; v < values.size(); ++v) out.goals += nests.is_goal(v) ? 1 : 0;
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

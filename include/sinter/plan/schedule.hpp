@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The order of nests. Operands come before their users already; what is added here is that an assigned argument is
-// overwritten only after everything that reads its old value, through a temporary where no such order exists.
+// The order of nests. Operands come before their users already; what is added here is that an
+// assigned argument is overwritten only after everything that reads its old value, through a
+// temporary where no such order exists.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +12,24 @@
 
 namespace sinter::planning {
 
-// May the nest write its result over this operand's memory? Only if element i of the result is the last thing that
-// needs element i of the operand: one store, at the end of the program, and plain loads. (A product then needs
-// product_in_scratch.)
+// May the nest write its result over this operand's memory? Only if element i of the result is the
+// last thing that needs element i of the operand: one store, at the end of the program, and plain
+// loads. (A product then needs product_in_scratch.)
 inline bool may_overwrite(const nest& n, int operand_buffer) {
   const bool product = n.kind == nest_kind::matmul;
-  if ((n.kind != nest_kind::tile && !product) || n.stores.size() != 1 || !n.axis_order.empty()) return false;
-  if (product && (n.accesses[0].buffer == operand_buffer || n.accesses[1].buffer == operand_buffer)) return false;
+  if ((n.kind != nest_kind::tile && !product) || n.stores.size() != 1 || !n.axis_order.empty())
+    return false;
+  if (product && (n.accesses[0].buffer == operand_buffer || n.accesses[1].buffer == operand_buffer))
+    return false;
   if (n.stores[0].step != static_cast<int>(n.body.size()) - 1) return false;
   const step& result = n.body[static_cast<std::size_t>(n.stores[0].step)];
   if (n.inner_axes != 0 && result.level != level::full) return false;
   for (const step& s : n.body) {
-    if (s.access < 0 || n.accesses[static_cast<std::size_t>(s.access)].buffer != operand_buffer) continue;
+    if (s.access < 0 || n.accesses[static_cast<std::size_t>(s.access)].buffer != operand_buffer)
+      continue;
     const access& a = n.accesses[static_cast<std::size_t>(s.access)];
-    if (s.kind != step_kind::load || s.level != level::full || !a.steps.empty() || !(a.shape == n.space) || s.type != result.type)
+    if (s.kind != step_kind::load || s.level != level::full || !a.steps.empty() ||
+        !(a.shape == n.space) || s.type != result.type)
       return false;
   }
   return true;
@@ -41,7 +46,8 @@ inline bool reads(const nest& n, int buffer) {
 class scheduler {
  public:
   // assigned[k]: the argument whose storage output k is, or -1.
-  scheduler(plan& p, std::span<const int> assigned) : plan_(p), assigned_(assigned.begin(), assigned.end()) {
+  scheduler(plan& p, std::span<const int> assigned)
+      : plan_(p), assigned_(assigned.begin(), assigned.end()) {
     for (std::size_t i = 0; i < plan_.nests.size(); ++i) {
       const int argument = overwritten_argument(plan_.nests[i]);
       if (argument < 0) continue;
@@ -67,18 +73,20 @@ class scheduler {
   int overwritten_argument(const nest& n) const {
     for (const store& s : n.stores) {
       const planning::buffer& b = plan_.buffers[static_cast<std::size_t>(s.buffer)];
-      if (b.place == place::output && assigned_[static_cast<std::size_t>(b.number)] >= 0) return assigned_[static_cast<std::size_t>(b.number)];
+      if (b.place == place::output && assigned_[static_cast<std::size_t>(b.number)] >= 0)
+        return assigned_[static_cast<std::size_t>(b.number)];
     }
     return -1;
   }
 
-  // Nest i computes into a temporary, and a copy at the end moves that into the argument. Whoever read the output
-  // buffer (as an ordinary intermediate value) reads the temporary.
+  // Nest i computes into a temporary, and a copy at the end moves that into the argument. Whoever
+  // read the output buffer (as an ordinary intermediate value) reads the temporary.
   void divert(std::size_t i) {
     for (std::size_t k = 0; k < plan_.nests[i].stores.size(); ++k) {
       const int target = plan_.nests[i].stores[k].buffer;
       const planning::buffer out = plan_.buffers[static_cast<std::size_t>(target)];
-      if (out.place != place::output || assigned_[static_cast<std::size_t>(out.number)] < 0) continue;
+      if (out.place != place::output || assigned_[static_cast<std::size_t>(out.number)] < 0)
+        continue;
       // All names of that output (an alias chain has several) become names of the temporary.
       plan_.buffers.push_back(out);
       const int copied = static_cast<int>(plan_.buffers.size()) - 1;
@@ -99,7 +107,8 @@ class scheduler {
     }
   }
 
-  // Kahn's algorithm, earliest nest first. Returns false after it had to divert a nest to break a cycle.
+  // Kahn's algorithm, earliest nest first. Returns false after it had to divert a nest to break a
+  // cycle.
   bool order() {
     const std::size_t count = plan_.nests.size();
     std::vector<std::vector<std::size_t>> after(count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Extraction over goals and nests: which nest stores which value, so that what is shared is paid once (DAG cost).
-// The e-graph's greedy extractor over cost sets gives a first choice; exchanging one nest at a time improves it, which
-// is what finds nests with several outputs.
+// Extraction over goals and nests: which nest stores which value, so that what is shared is paid
+// once (DAG cost). The e-graph's greedy extractor over cost sets gives a first choice; exchanging
+// one nest at a time improves it, which is what finds nests with several outputs.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace sinter::planning {
 // The goals and nests of an enumeration as nodes of the e-graph.
 class goal_graph {
  public:
-  goal_graph(tensor_egraph& graph, const value_graph& g, const candidate_enumeration& nests) : graph_(graph) {
+  goal_graph(tensor_egraph& graph, const value_graph& g, const candidate_enumeration& nests)
+      : graph_(graph) {
     goals_.assign(static_cast<std::size_t>(g.size()), eqsat::no_id);
     const auto goal = [&](int value) {
       eqsat::class_id& id = goals_[static_cast<std::size_t>(value)];
@@ -28,14 +29,18 @@ class goal_graph {
       const candidate& c = nests.all()[i];
       std::vector<eqsat::class_id> reads;
       for (int r : c.reads) reads.push_back(goal(r));
-      const eqsat::class_id nest = graph_.add(rules::nest_operator, static_cast<std::uint32_t>(i), reads);
+      const eqsat::class_id nest =
+          graph_.add(rules::nest_operator, static_cast<std::uint32_t>(i), reads);
       for (std::size_t k = 0; k < c.outputs.size(); ++k)
-        graph_.unite(goal(c.outputs[k]), graph_.add(rules::produce_operator, static_cast<std::uint32_t>(k), {nest}));
+        graph_.unite(goal(c.outputs[k]),
+                     graph_.add(rules::produce_operator, static_cast<std::uint32_t>(k), {nest}));
     }
     graph_.rebuild();
   }
 
-  eqsat::class_id of(int value) const { return graph_.find(goals_[static_cast<std::size_t>(value)]); }
+  eqsat::class_id of(int value) const {
+    return graph_.find(goals_[static_cast<std::size_t>(value)]);
+  }
   bool has(int value) const { return goals_[static_cast<std::size_t>(value)] != eqsat::no_id; }
   const tensor_egraph& graph() const { return graph_; }
 
@@ -52,7 +57,8 @@ struct selection {
 
 class selector {
  public:
-  selector(const value_graph& g, const candidate_enumeration& nests, const goal_graph& goals, std::span<const int> roots)
+  selector(const value_graph& g, const candidate_enumeration& nests, const goal_graph& goals,
+           std::span<const int> roots)
       : g_(g), nests_(nests), goals_(goals), roots_(roots.begin(), roots.end()) {}
 
   selection run() {
@@ -91,14 +97,16 @@ class selector {
       const eqsat::enode_view produce = graph.node(chosen);
       if (produce.op != rules::produce_operator) continue;
       for (const eqsat::enode_view& n : graph.nodes(produce.children[0]))
-        if (n.op == rules::nest_operator) out.nest_of[static_cast<std::size_t>(v)] = static_cast<int>(n.payload);
+        if (n.op == rules::nest_operator)
+          out.nest_of[static_cast<std::size_t>(v)] = static_cast<int>(n.payload);
     }
     add_defaults(out.nest_of);
     out.cost = total(out.nest_of);
     return out;
   }
 
-  // Goals that the first choice does not need get the nest of least tree cost, for exchanges that come to need them.
+  // Goals that the first choice does not need get the nest of least tree cost, for exchanges that
+  // come to need them.
   void add_defaults(std::vector<int>& nest_of) const {
     std::vector<double> best(static_cast<std::size_t>(g_.size()), infinity);
     std::vector<int> choice(static_cast<std::size_t>(g_.size()), -1);
@@ -122,15 +130,17 @@ class selector {
 
   static bool is_value(const eqsat::enode_view& n) { return n.op <= rules::fused_operator; }
 
-  // Exchanges nests while that lowers the whole cost: one at a time; and, for a nest that stores what others compute
-  // again for themselves, together with the nests that would then read it.
+  // Exchanges nests while that lowers the whole cost: one at a time; and, for a nest that stores
+  // what others compute again for themselves, together with the nests that would then read it.
   void improve(selection& s) {
     for (bool better = true; better;) {
       better = false;
       for (std::size_t i = 0; i < nests_.all().size(); ++i)
-        if (needed_[static_cast<std::size_t>(nests_.all()[i].root)]) better = exchange(s, static_cast<int>(i)) || better;
+        if (needed_[static_cast<std::size_t>(nests_.all()[i].root)])
+          better = exchange(s, static_cast<int>(i)) || better;
       for (std::size_t i = 0; i < nests_.all().size(); ++i)
-        if (nests_.all()[i].outputs.size() > 1 && needed_[static_cast<std::size_t>(nests_.all()[i].root)])
+        if (nests_.all()[i].outputs.size() > 1 &&
+            needed_[static_cast<std::size_t>(nests_.all()[i].root)])
           better = exchange_with_readers(s, static_cast<int>(i)) || better;
     }
   }
@@ -154,7 +164,8 @@ class selector {
       s.cost = cost;
       return true;
     }
-    for (std::size_t k = 0; k < before.size(); ++k) s.nest_of[static_cast<std::size_t>(c.outputs[k])] = before[k];
+    for (std::size_t k = 0; k < before.size(); ++k)
+      s.nest_of[static_cast<std::size_t>(c.outputs[k])] = before[k];
     total(s.nest_of);
     return false;
   }
@@ -168,7 +179,9 @@ class selector {
       for (std::size_t k = 0; k < nests_.all().size(); ++k) {
         const candidate& reader = nests_.all()[k];
         if (!needed_[static_cast<std::size_t>(reader.root)]) continue;
-        const bool reads_it = std::ranges::any_of(c.outputs, [&](int out) { return std::ranges::find(reader.reads, out) != reader.reads.end(); });
+        const bool reads_it = std::ranges::any_of(c.outputs, [&](int out) {
+          return std::ranges::find(reader.reads, out) != reader.reads.end();
+        });
         if (reads_it) exchange(s, static_cast<int>(k));
       }
     if (less(s.cost, before.cost)) return true;

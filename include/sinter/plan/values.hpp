@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The saturated e-graph as the enumeration of nests reads it: the classes that the outputs can need, in an order in
-// which operands come first, each with a few executable forms (e-nodes). Forms that would close a cycle are left out.
+// The saturated e-graph as the enumeration of nests reads it: the classes that the outputs can
+// need, in an order in which operands come first, each with a few executable forms (e-nodes). Forms
+// that would close a cycle are left out.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace sinter::planning {
 using eqsat::class_id;
 using rules::tensor_egraph;
 
-// One way to compute a class: an op, or, if `fused` >= 0, the superinstruction of that number (`code`: its last op).
+// One way to compute a class: an op, or, if `fused` >= 0, the superinstruction of that number
+// (`code`: its last op).
 struct form {
   ir::op code{};
   int fused = -1;
@@ -45,18 +47,25 @@ struct value_class {
 
 inline constexpr std::size_t forms_kept = 5;
 
-// Can a tile program or a nest of its own compute this op? Composites are run through their expansion.
+// Can a tile program or a nest of its own compute this op? Composites are run through their
+// expansion.
 inline bool executable(ir::op code) {
   const ir::kind k = ir::info(code).kind;
-  return k != ir::kind::composite && k != ir::kind::control && code != ir::op::sum_to && code != ir::op::stop_gradient;
+  return k != ir::kind::composite && k != ir::kind::control && code != ir::op::sum_to &&
+         code != ir::op::stop_gradient;
 }
 
 class value_graph {
  public:
-  value_graph(const tensor_egraph& graph, std::span<const class_id> roots, std::span<const ir::instruction> instructions)
-      : graph_(graph), instructions_(instructions), number_(graph.class_id_end(), -1), state_(graph.class_id_end(), unseen) {
+  value_graph(const tensor_egraph& graph, std::span<const class_id> roots,
+              std::span<const ir::instruction> instructions)
+      : graph_(graph),
+        instructions_(instructions),
+        number_(graph.class_id_end(), -1),
+        state_(graph.class_id_end(), unseen) {
     for (class_id root : roots) visit(graph.find(root));
-    // A class that was only reached from inside a cycle may have lost all its forms; later it may find them.
+    // A class that was only reached from inside a cycle may have lost all its forms; later it may
+    // find them.
     for (bool found = true; found && !postponed_.empty();) {
       found = false;
       std::vector<class_id> again;
@@ -74,15 +83,19 @@ class value_graph {
   int size() const { return static_cast<int>(values_.size()); }
   int number(class_id id) const { return number_[graph_.find(id)]; }
   const ir::graph& terms() const { return graph_.language().terms(); }
-  const rules::tensor_language::payload_record& payload(const form& f) const { return graph_.language().payload(f.payload); }
-  const ir::instruction& instruction(const form& f) const { return instructions_[static_cast<std::size_t>(f.fused)]; }
+  const rules::tensor_language::payload_record& payload(const form& f) const {
+    return graph_.language().payload(f.payload);
+  }
+  const ir::instruction& instruction(const form& f) const {
+    return instructions_[static_cast<std::size_t>(f.fused)];
+  }
   std::int64_t extent(ir::dim d) const { return terms().dims.evaluate(d, terms().symbol_values); }
 
  private:
   enum : std::uint8_t { unseen, open, done };
 
-  // Depth first over all executable forms; a form whose operand is still open closes a cycle and is dropped. The stack
-  // is explicit: a deep network is a deep graph.
+  // Depth first over all executable forms; a form whose operand is still open closes a cycle and is
+  // dropped. The stack is explicit: a deep network is a deep graph.
   void visit(class_id root) {
     struct frame {
       class_id id;
@@ -118,7 +131,9 @@ class value_graph {
   std::vector<eqsat::enode_view> executable_nodes(class_id id) const {
     std::vector<eqsat::enode_view> out;
     for (const eqsat::enode_view& n : graph_.nodes(id))
-      if (n.op == rules::fused_operator || (n.op < ir::op_count && executable(static_cast<ir::op>(n.op)))) out.push_back(n);
+      if (n.op == rules::fused_operator ||
+          (n.op < ir::op_count && executable(static_cast<ir::op>(n.op))))
+        out.push_back(n);
     return out;
   }
 
@@ -128,7 +143,11 @@ class value_graph {
     value_class v{id, known.term, n.type, n.shape, 1, known.is_constant, known.constant, {}};
     for (ir::dim d : v.shape) v.elements *= static_cast<double>(extent(d));
     for (const eqsat::enode_view& node : nodes) {
-      form f{node.op < ir::op_count ? static_cast<ir::op>(node.op) : ir::op::stop_gradient, -1, node.payload, {}, 0};
+      form f{node.op < ir::op_count ? static_cast<ir::op>(node.op) : ir::op::stop_gradient,
+             -1,
+             node.payload,
+             {},
+             0};
       bool usable = true;
       for (class_id child : node.children) {
         const int operand = number_[graph_.find(child)];
@@ -148,7 +167,8 @@ class value_graph {
     }
     if (v.forms.empty()) return postponed_.push_back(id);
     // Leaves first, then by work; the order is total, so the choice is the same on every run.
-    std::ranges::stable_sort(v.forms, {}, [](const form& f) { return f.operands.empty() ? -1.0 : f.work; });
+    std::ranges::stable_sort(v.forms, {},
+                             [](const form& f) { return f.operands.empty() ? -1.0 : f.work; });
     if (v.forms.size() > forms_kept) v.forms.resize(forms_kept);
     number_[id] = size();
     values_.push_back(std::move(v));

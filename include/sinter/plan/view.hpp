@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a nest reads a value that is a rearrangement of another: permutes, broadcasts, slices, flips and reshapes that
-// only add or drop axes of extent 1 become index maps on the load, down to a value that is stored.
+// How a nest reads a value that is a rearrangement of another: permutes, broadcasts, slices, flips
+// and reshapes that only add or drop axes of extent 1 become index maps on the load, down to a
+// value that is stored.
 #pragma once
 
 #include <vector>
@@ -15,7 +16,8 @@ struct resolved_view {
   std::vector<view_step> steps;
 };
 
-// True if the two shapes differ in axes of extent 1 alone, so that a reshape between them moves nothing.
+// True if the two shapes differ in axes of extent 1 alone, so that a reshape between them moves
+// nothing.
 inline bool same_but_units(const ir::symbolic_shape& a, const ir::symbolic_shape& b) {
   std::size_t i = 0, j = 0;
   for (;;) {
@@ -37,7 +39,8 @@ inline bool is_view(const value_graph& g, const value_class& v, const form& f) {
   }
 }
 
-// Follows the movements below a value. `stop_at_broadcast` keeps what is smaller than its broadcast result.
+// Follows the movements below a value. `stop_at_broadcast` keeps what is smaller than its broadcast
+// result.
 inline resolved_view resolve(const value_graph& g, int value) {
   resolved_view out{value, {}};
   for (;;) {

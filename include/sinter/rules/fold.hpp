@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Constant folding: the value of an element-wise op whose operands are constants. Arithmetic that IEEE 754 rounds
-// correctly is folded in the op's dtype, so a folded plan gives the bits of an unfolded one; transcendental functions
-// are not folded, because the vector kernels may differ from libm in the last bit.
+// Constant folding: the value of an element-wise op whose operands are constants. Arithmetic that
+// IEEE 754 rounds correctly is folded in the op's dtype, so a folded plan gives the bits of an
+// unfolded one; transcendental functions are not folded, because the vector kernels may differ from
+// libm in the last bit.
 #pragma once
 
 #include <array>
@@ -16,7 +17,8 @@ namespace sinter::rules {
 
 namespace detail {
 
-// The nearest value of the dtype. A double operation rounded to float is the correctly rounded float operation for
+// The nearest value of the dtype. A double operation rounded to float is the correctly rounded
+// float operation for
 // + - * / and sqrt (double has more than twice the bits plus two; Figueroa 1995).
 inline bool round_to(dtype type, double& x) {
   switch (type) {
@@ -24,7 +26,9 @@ inline bool round_to(dtype type, double& x) {
     case dtype::f32: x = static_cast<double>(static_cast<float>(x)); return true;
     // Integers fold only where nothing wraps and a double is exact.
     case dtype::i64: return std::abs(x) <= 9007199254740992.0;
-    case dtype::i32: return x >= std::numeric_limits<std::int32_t>::min() && x <= std::numeric_limits<std::int32_t>::max();
+    case dtype::i32:
+      return x >= std::numeric_limits<std::int32_t>::min() &&
+             x <= std::numeric_limits<std::int32_t>::max();
     case dtype::u8: return x >= 0 && x <= 255;
     case dtype::boolean: return x == 0 || x == 1;
   }
@@ -33,7 +37,8 @@ inline bool round_to(dtype type, double& x) {
 
 }  // namespace detail
 
-// Folds term `id` of `g`, whose operands have these constant values. Returns false where it must be computed at run time.
+// Folds term `id` of `g`, whose operands have these constant values. Returns false where it must be
+// computed at run time.
 inline bool fold(const ir::graph& g, int id, std::span<const double> operands, double& out) {
   const ir::node& n = g[id];
   const bool floating = is_floating(n.type);
@@ -67,14 +72,20 @@ inline bool fold(const ir::graph& g, int id, std::span<const double> operands, d
       if (!floating) return false;
       out = x[0] / x[1];
       break;
-    case ir::op::maximum: out = std::isnan(x[0]) || std::isnan(x[1]) ? x[0] + x[1] : x[0] < x[1] ? x[1] : x[0]; break;
-    case ir::op::minimum: out = std::isnan(x[0]) || std::isnan(x[1]) ? x[0] + x[1] : x[1] < x[0] ? x[1] : x[0]; break;
+    case ir::op::maximum:
+      out = std::isnan(x[0]) || std::isnan(x[1]) ? x[0] + x[1] : x[0] < x[1] ? x[1] : x[0];
+      break;
+    case ir::op::minimum:
+      out = std::isnan(x[0]) || std::isnan(x[1]) ? x[0] + x[1] : x[1] < x[0] ? x[1] : x[0];
+      break;
     case ir::op::less: out = x[0] < x[1]; break;
     case ir::op::less_equal: out = x[0] <= x[1]; break;
     case ir::op::equal: out = x[0] == x[1]; break;
     case ir::op::not_equal: out = x[0] != x[1]; break;
     case ir::op::cast:
-      if (g[g.input(id, 0)].type != n.type && !floating && n.type != dtype::boolean && x[0] != std::trunc(x[0])) return false;
+      if (g[g.input(id, 0)].type != n.type && !floating && n.type != dtype::boolean &&
+          x[0] != std::trunc(x[0]))
+        return false;
       out = n.type == dtype::boolean ? (x[0] != 0 ? 1 : 0) : x[0];
       break;
     default: return false;

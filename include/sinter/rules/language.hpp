@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The language of tensor e-graphs. An e-node is an op of the table with its attributes and dims interned as payload;
-// the analysis of a class is its dtype, shape and constant value. The language keeps an ordinary graph beside the
-// e-graph, with one node per e-node: shape inference is the graph's own, and a rule writes its right-hand side with
-// the same functions as the front end.
+// The language of tensor e-graphs. An e-node is an op of the table with its attributes and dims
+// interned as payload; the analysis of a class is its dtype, shape and constant value. The language
+// keeps an ordinary graph beside the e-graph, with one node per e-node: shape inference is the
+// graph's own, and a rule writes its right-hand side with the same functions as the front end.
 #pragma once
 
 #include <algorithm>
@@ -23,16 +23,21 @@
 namespace sinter::rules {
 
 // Operators behind the ops of the table: the second sort, and what instruction selection adds.
-inline constexpr std::uint16_t fused_operator = ir::op_count;        // a superinstruction of leaf values; payload: its number
-inline constexpr std::uint16_t stored_operator = ir::op_count + 1;   // the goal "this value is in memory"
-inline constexpr std::uint16_t nest_operator = ir::op_count + 2;     // a costed nest over the goals it reads; payload: its number
-inline constexpr std::uint16_t produce_operator = ir::op_count + 3;  // one output of a nest; payload: which
+inline constexpr std::uint16_t fused_operator =
+    ir::op_count;  // a superinstruction of leaf values; payload: its number
+inline constexpr std::uint16_t stored_operator =
+    ir::op_count + 1;  // the goal "this value is in memory"
+inline constexpr std::uint16_t nest_operator =
+    ir::op_count + 2;  // a costed nest over the goals it reads; payload: its number
+inline constexpr std::uint16_t produce_operator =
+    ir::op_count + 3;  // one output of a nest; payload: which
 inline constexpr int operator_count = ir::op_count + 4;
 
 // The term of a superinstruction before it joins a class: it denotes what the class denotes.
 inline constexpr int term_of_its_class = -2;
 
-// What a class is known to be. `term` is a node of the language's graph that denotes it (-1 for goals and nests).
+// What a class is known to be. `term` is a node of the language's graph that denotes it (-1 for
+// goals and nests).
 struct facts {
   int term = -1;
   bool is_constant = false;  // every element is `constant`
@@ -72,7 +77,8 @@ class tensor_language {
     std::uint64_t key = hash_range(attributes);
     for (ir::dim d : dims) key = hash_combine(key, d.code());
     const auto matches = [&](std::uint32_t id) {
-      return std::ranges::equal(payloads_[id].attributes, attributes) && std::ranges::equal(payloads_[id].dims, dims);
+      return std::ranges::equal(payloads_[id].attributes, attributes) &&
+             std::ranges::equal(payloads_[id].dims, dims);
     };
     if (slots_.size() < 2 * (payloads_.size() + 1)) grow();
     std::size_t place = key & (slots_.size() - 1);
@@ -94,18 +100,22 @@ class tensor_language {
     for (eqsat::class_id child : node.children) {
       const facts& known = graph.data(child);
       all_constant = all_constant && known.is_constant;
-      if (node.children.size() <= 8) few.push_back(known.term);
-      else many.push_back(known.term);
+      if (node.children.size() <= 8)
+        few.push_back(known.term);
+      else
+        many.push_back(known.term);
     }
     const ir::op code = static_cast<ir::op>(node.op);
     const payload_record record = payloads_[node.payload];
-    const std::span<const int> in = many.empty() ? std::span<const int>(few) : std::span<const int>(many);
+    const std::span<const int> in =
+        many.empty() ? std::span<const int>(few) : std::span<const int>(many);
     facts out;
     out.term = ir::append(terms_, code, in, record.attributes, record.dims);
     if (code == ir::op::constant) {
       out.is_constant = true;
       out.constant = ir::constant_value(terms_, out.term);
-      detail::round_to(terms_[out.term].type, out.constant);  // 0.1 written for f32 is what f32 holds of it
+      detail::round_to(terms_[out.term].type,
+                       out.constant);  // 0.1 written for f32 is what f32 holds of it
     } else if (all_constant) {
       inline_vector<double, 3> operands;
       for (eqsat::class_id child : node.children)
@@ -135,13 +145,15 @@ class tensor_language {
     const facts known = graph.data(id);
     if (!known.is_constant || known.term < 0) return;
     const ir::value plain = ir::constant(terms_, terms_[known.term].type, known.constant);
-    const ir::symbolic_shape wanted = terms_[known.term].shape;  // a copy: appending nodes moves the term
+    const ir::symbolic_shape wanted =
+        terms_[known.term].shape;  // a copy: appending nodes moves the term
     graph.unite(id, add(graph, ir::broadcast_to(plain, wanted)));
   }
 
   // Two values of different shape, dtype or constant are never equal, whatever a rule says.
   bool can_unite(const facts& a, const facts& b) const {
-    if (a.term == term_of_its_class || b.term == term_of_its_class) return a.term >= 0 || b.term >= 0;
+    if (a.term == term_of_its_class || b.term == term_of_its_class)
+      return a.term >= 0 || b.term >= 0;
     if (a.term < 0 || b.term < 0) return a.term < 0 && b.term < 0;
     const ir::node& x = terms_[a.term];
     const ir::node& y = terms_[b.term];
@@ -181,13 +193,15 @@ class tensor_language {
     if (op >= ir::op_count) return std::to_string(id);
     if (op == static_cast<std::uint16_t>(ir::op::constant)) {
       const std::vector<std::int64_t>& a = payloads_[id].attributes;
-      const double x = static_cast<dtype>(a[0]) == dtype::i64 ? static_cast<double>(a[1]) : ir::double_of(a[1]);
+      const double x =
+          static_cast<dtype>(a[0]) == dtype::i64 ? static_cast<double>(a[1]) : ir::double_of(a[1]);
       char text[32];
       const auto end = std::to_chars(text, text + sizeof text, x);
       return std::string(name(static_cast<dtype>(a[0]))) + " " + std::string(text, end.ptr);
     }
     std::string out;
-    for (std::int64_t a : payloads_[id].attributes) out += (out.empty() ? "" : " ") + std::to_string(a);
+    for (std::int64_t a : payloads_[id].attributes)
+      out += (out.empty() ? "" : " ") + std::to_string(a);
     for (ir::dim d : payloads_[id].dims) out += (out.empty() ? "" : " ") + terms_.dims.to_string(d);
     return out;
   }
@@ -200,21 +214,25 @@ class tensor_language {
   // The class of a term; what it is made of is added as needed.
   eqsat::class_id add(egraph& graph, ir::value v) { return add(graph, v.id); }
   eqsat::class_id add(egraph& graph, int id) {
-    if (static_cast<std::size_t>(id) < class_of_.size() && class_of_[static_cast<std::size_t>(id)] != eqsat::no_id)
+    if (static_cast<std::size_t>(id) < class_of_.size() &&
+        class_of_[static_cast<std::size_t>(id)] != eqsat::no_id)
       return graph.find(class_of_[static_cast<std::size_t>(id)]);
     const std::vector<int> in(terms_.inputs(id).begin(), terms_.inputs(id).end());
     std::vector<eqsat::class_id> children;
     for (int i : in) children.push_back(add(graph, i));
     const std::uint32_t payload_id = intern(terms_.attributes(id), terms_.node_dims(id));
-    const eqsat::class_id found = graph.add(static_cast<std::uint16_t>(terms_[id].code), payload_id, children);
-    if (class_of_.size() <= static_cast<std::size_t>(id)) class_of_.resize(static_cast<std::size_t>(id) + 1, eqsat::no_id);
+    const eqsat::class_id found =
+        graph.add(static_cast<std::uint16_t>(terms_[id].code), payload_id, children);
+    if (class_of_.size() <= static_cast<std::size_t>(id))
+      class_of_.resize(static_cast<std::size_t>(id) + 1, eqsat::no_id);
     class_of_[static_cast<std::size_t>(id)] = found;
     return found;
   }
 
  private:
   void grow() {
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> old(slots_.empty() ? 64 : slots_.size() * 2);
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> old(slots_.empty() ? 64
+                                                                            : slots_.size() * 2);
     old.swap(slots_);
     for (const auto& slot : old) {
       if (slot.second == 0) continue;
@@ -226,7 +244,8 @@ class tensor_language {
 
   ir::graph terms_;
   std::vector<payload_record> payloads_;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> slots_;  // {hash, payload}; payload 0 is never in it
+  std::vector<std::pair<std::uint64_t, std::uint32_t>>
+      slots_;                              // {hash, payload}; payload 0 is never in it
   std::vector<eqsat::class_id> class_of_;  // by term
 };
 

@@ -10,6 +10,10 @@
 #include <type_traits>
 #include <utility>
 
+// clang-format off
+#include <sinter/support/intrinsics.hpp>  // before Eigen: GCC 12 warns inside immintrin.h
+// clang-format on
+
 #include <Eigen/Core>
 
 #include <sinter/support/error.hpp>
