@@ -87,3 +87,19 @@ TEST_CASE("extents that may or may not broadcast") {
   CHECK_THROWS_WITH_AS(f(a, filled(2, 4, 1)), doctest::Contains("add(f32[3, 4], f32[2, 4])"),
                        sn::shape_error);
 }
+
+TEST_CASE("plans are bounded: many buckets are forgotten and made again, always right") {
+  auto f = sn::fuse([](auto x, auto y) { return sn::outputs(x * 2.0f, y + 1.0f); });
+  for (int round = 0; round < 2; ++round) {
+    for (int a = 1; a <= 9; ++a) {
+      for (int b = 1; b <= 9; ++b) {
+        const auto x = filled(std::int64_t{1} << a, 1, 1), y = filled(std::int64_t{1} << b, 1, 1);
+        const auto [doubled, next] = f(x, y);
+        REQUIRE(doubled(1, 0) == 2 * x(1, 0));
+        REQUIRE(next(1, 0) == y(1, 0) + 1);
+      }
+    }
+  }
+  CHECK(f.statistics().saturations == 1);
+  CHECK(f.statistics().extractions > 81);
+}

@@ -47,8 +47,7 @@ struct program_statistics {
   std::size_t calls = 0;
   std::size_t saturations = 0;  ///< one per shape class (same set of extents equal to one)
   std::size_t extractions =
-      0;                     ///< one per bucket (powers of two of the dynamic extents) of a class
-  std::size_t bindings = 0;  ///< calls whose extents differed from the executor's last ones
+      0;  ///< one per bucket (powers of two of the dynamic extents) of a class
 };
 
 namespace detail {
@@ -80,7 +79,7 @@ struct shape_class {
   std::size_t traced_nodes = 0;
   rules::saturation_report report;
   int fused_nodes = 0;
-  std::vector<std::unique_ptr<bucket>> buckets;
+  std::vector<std::shared_ptr<bucket>> buckets;
 };
 
 }  // namespace detail
@@ -112,8 +111,8 @@ class program {
       {
         const std::scoped_lock lock(owner.mutex_);
         ++owner.statistics_.calls;
-        shapes_ = &owner.class_of(arguments, symbols);
-        plan_ = &owner.bucket_of(*shapes_, symbols);
+        shapes_ = owner.class_of(arguments, symbols);
+        plan_ = owner.bucket_of(*shapes_, symbols);
         if (!plan_->idle.empty()) {
           executor_ = std::move(plan_->idle.back());
           plan_->idle.pop_back();
@@ -161,8 +160,9 @@ class program {
     }
 
     program& owner_;
-    detail::shape_class* shapes_ = nullptr;
-    detail::bucket* plan_ = nullptr;
+    // Shared: a class or bucket that is forgotten while a call uses it lives until the call ends.
+    std::shared_ptr<detail::shape_class> shapes_;
+    std::shared_ptr<detail::bucket> plan_;
     std::unique_ptr<exec::executor> executor_;
   };
 
@@ -200,26 +200,31 @@ class program {
   // Up to so many arguments and outputs a call builds its lists on the stack.
   static constexpr std::size_t few = 32;
 
-  // Classes and buckets are bounded; beyond that the oldest plans are forgotten (and made again
-  // when needed). A bound of 16 classes covers four dynamic extents in every combination of one and
-  // not one.
+  // Classes and buckets are bounded; beyond that the oldest is forgotten (and made again when it is
+  // needed). 16 classes cover four dynamic extents in every combination of one and not one; 64
+  // buckets cover two in eight powers of two each.
   static constexpr std::size_t class_limit = 16;
+  static constexpr std::size_t bucket_limit = 64;
 
-  detail::shape_class& class_of(std::span<const detail::argument_memory> arguments,
-                                std::span<const std::int64_t> symbols) {
-    for (auto& each : classes_)
-      if (ir::holds(each->bound, symbols)) return *each;
-    auto made = std::make_unique<detail::shape_class>();
+  template <class T>
+  static std::shared_ptr<T> keep(std::vector<std::shared_ptr<T>>& kept, std::shared_ptr<T> made,
+                                 std::size_t limit) {
+    if (kept.size() == limit) kept.erase(kept.begin());
+    kept.push_back(made);
+    return made;
+  }
+
+  std::shared_ptr<detail::shape_class> class_of(std::span<const detail::argument_memory> arguments,
+                                                std::span<const std::int64_t> symbols) {
+    for (const auto& each : classes_)
+      if (ir::holds(each->bound, symbols)) return each;
+    auto made = std::make_shared<detail::shape_class>();
     std::vector<shape_vector> shapes;
     for (const detail::argument_memory& a : arguments) shapes.push_back(a.shape);
     made->bound = ir::bind(traced_, shapes);
     ++statistics_.saturations;
     saturate(*made);
-    // A call may still be using the oldest class, so it is kept alive until no executor of it is
-    // out: simplest is to keep it. Reaching the limit means a function with very many shape
-    // classes, which is reported by `statistics`.
-    classes_.push_back(std::move(made));
-    return *classes_.back();
+    return keep(classes_, std::move(made), class_limit);
   }
 
   void saturate(detail::shape_class& c) {
@@ -244,21 +249,21 @@ class program {
     c.bound.dims = language.terms().dims;
   }
 
-  detail::bucket& bucket_of(detail::shape_class& c, std::span<const std::int64_t> symbols) {
+  std::shared_ptr<detail::bucket> bucket_of(detail::shape_class& c,
+                                            std::span<const std::int64_t> symbols) {
     for (auto& each : c.buckets) {
       bool same = each->corner.size() == symbols.size();
       for (std::size_t i = 0; same && i < symbols.size(); ++i)
         same = each->corner[i] == planning::bucket_corner(symbols[i]);
       if (same && (!each->planned.may_outgrow || planning::fits(each->planned.plan, symbols)))
-        return *each;
+        return each;
     }
-    auto made = std::make_unique<detail::bucket>();
+    auto made = std::make_shared<detail::bucket>();
     for (std::int64_t s : symbols) made->corner.push_back(planning::bucket_corner(s));
     ++statistics_.extractions;
     made->planned = planning::make_plan(c.saturated, symbols, c.outputs, assigned_, arguments_,
                                         code_.instructions);
-    c.buckets.push_back(std::move(made));
-    return *c.buckets.back();
+    return keep(c.buckets, std::move(made), bucket_limit);
   }
 
   // An output may be the memory of an argument only where the plan reads every element before it is
@@ -296,7 +301,7 @@ class program {
   int arguments_ = 0;
 
   mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<detail::shape_class>> classes_;
+  std::vector<std::shared_ptr<detail::shape_class>> classes_;
   program_statistics statistics_;
 };
 
