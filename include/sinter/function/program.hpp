@@ -228,25 +228,17 @@ class program {
   }
 
   void saturate(detail::shape_class& c) {
-    const ir::graph& g = c.bound;
-    rules::tensor_language& language = c.saturated.language();
-    language.terms() = g;
-    for (const ir::output& o : g.outputs) c.outputs.push_back(language.add(c.saturated, o.node));
-    c.saturated.rebuild();
+    c.outputs = rules::load(c.saturated, c.bound);
     c.traced_nodes = c.saturated.node_count();
     rules::saturate_options options;
     options.reassociate = options_.reassociate;
     options.disabled = options_.disabled_rules;
     c.report = rules::saturate(c.saturated, options);
     c.fused_nodes = planning::add_instructions(c.saturated, code_.instructions);
-    // What rules had to assume about extents restricts the class further.
-    c.bound.guards = [&] {
-      std::vector<ir::guard> all = g.guards;
-      const std::vector<ir::guard>& seen = language.terms().guards;
-      for (std::size_t i = g.guards.size(); i < seen.size(); ++i) all.push_back(seen[i]);
-      return all;
-    }();
-    c.bound.dims = language.terms().dims;
+    // Binding's guards, and behind them what rules had to assume: that restricts the class further.
+    const ir::graph& terms = c.saturated.language().terms();
+    c.bound.guards = terms.guards;
+    c.bound.dims = terms.dims;
   }
 
   std::shared_ptr<detail::bucket> bucket_of(detail::shape_class& c,

@@ -109,7 +109,7 @@ class candidate_enumeration {
     };
     if (kind == nest_kind::tile || kind == nest_kind::column || kind == nest_kind::matmul) {
       for (int leaf : inside.leaves) read(leaf);
-      if (kind == nest_kind::matmul && immediate_operand(c)) return;
+      if (kind == nest_kind::matmul) read_immediate_factors(c);
     } else {
       for (int operand : g_[root].forms[static_cast<std::size_t>(form_number)].operands) {
         if (is_immediate(g_[operand]) || kind == nest_kind::gather ||
@@ -127,16 +127,11 @@ class candidate_enumeration {
   }
 
   // The operands of a product are memory; a constant one is stored first (by its copy nest).
-  bool immediate_operand(candidate& c) {
-    for (const auto& [v, f] : c.inside.body) {
-      const form& each = g_[v].forms[static_cast<std::size_t>(f)];
-      if (v != c.inside.product || each.code != ir::op::matmul) continue;
-      for (int operand : each.operands)
-        if (is_immediate(g_[resolve(g_, operand).base]) &&
-            std::ranges::find(c.reads, operand) == c.reads.end())
-          c.reads.push_back(operand);
-    }
-    return false;
+  void read_immediate_factors(candidate& c) const {
+    for (int factor : c.inside.factors)
+      if (is_immediate(g_[resolve(g_, factor).base]) &&
+          std::ranges::find(c.reads, factor) == c.reads.end())
+        c.reads.push_back(factor);
   }
 
   // iota and random number their elements by the iteration space, so they stand at full level only.

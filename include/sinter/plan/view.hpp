@@ -39,8 +39,8 @@ inline bool is_view(const value_graph& g, const value_class& v, const form& f) {
   }
 }
 
-// Follows the movements below a value. `stop_at_broadcast` keeps what is smaller than its broadcast
-// result.
+// Follows the movements below a value down to what is stored: an argument, a constant, or a value
+// that no movement makes.
 inline resolved_view resolve(const value_graph& g, int value) {
   resolved_view out{value, {}};
   for (;;) {
