@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Differentiation as a transformation of graphs: what it builds, shares, leaves out and refuses, and that the compiler
-// can do it. The derivatives themselves are checked in gradient_check_test.cpp.
-#include <doctest/doctest.h>
-
+// Differentiation as a transformation of graphs: what it builds, shares, leaves out and refuses,
+// and that the compiler can do it. The derivatives themselves are checked in
+// gradient_check_test.cpp.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <initializer_list>
 #include <string>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include <sinter/autodiff/reverse.hpp>
 #include <sinter/graph/interpret.hpp>
@@ -56,13 +57,17 @@ struct sizes {
   int traced, expanded;
 };
 
-// The step of a two-layer perceptron: loss, gradients, updates; every extent but the number of classes is a symbol.
+// The step of a two-layer perceptron: loss, gradients, updates; every extent but the number of
+// classes is a symbol.
 constexpr graph perceptron_step() {
   graph g;
   const auto symbol = [&](std::int64_t i) { return g.dims.symbol(i); };
-  const value x = argument(g, dtype::f32, 0, {symbol(0), symbol(1)}), labels = argument(g, dtype::i64, 1, {symbol(0)});
-  const value w1 = argument(g, dtype::f32, 2, {symbol(1), symbol(2)}), b1 = argument(g, dtype::f32, 3, {symbol(2)});
-  const value w2 = argument(g, dtype::f32, 4, {symbol(2), dim(10)}), b2 = argument(g, dtype::f32, 5, {dim(10)});
+  const value x = argument(g, dtype::f32, 0, {symbol(0), symbol(1)}),
+              labels = argument(g, dtype::i64, 1, {symbol(0)});
+  const value w1 = argument(g, dtype::f32, 2, {symbol(1), symbol(2)}),
+              b1 = argument(g, dtype::f32, 3, {symbol(2)});
+  const value w2 = argument(g, dtype::f32, 4, {symbol(2), dim(10)}),
+              b2 = argument(g, dtype::f32, 5, {dim(10)});
   const value rate = argument(g, dtype::f32, 6, {}, true);
   const value hidden = unary(op::relu, matmul(x, w1) + b1);
   const value loss = mean(cross_entropy(matmul(hidden, w2) + b2, labels), 1, false);
@@ -82,7 +87,8 @@ constexpr sizes perceptron = perceptron_sizes();
 static_assert(perceptron.traced > 25 && perceptron.traced <= 40);
 static_assert(perceptron.expanded <= 60);
 
-// A long residual chain stays inside of the default limits of GCC and Clang: the work per node is bounded.
+// A long residual chain stays inside of the default limits of GCC and Clang: the work per node is
+// bounded.
 constexpr sizes residual_chain(int layers) {
   graph g;
   const dim rows = g.dims.symbol(0), width = g.dims.symbol(1);
@@ -91,7 +97,8 @@ constexpr sizes residual_chain(int layers) {
   for (int i = 0; i < layers; ++i) {
     parameters.push_back(argument(g, dtype::f32, 2 * i + 1, {width, width}));
     parameters.push_back(argument(g, dtype::f32, 2 * i + 2, {width}));
-    x = x + unary(op::relu, matmul(x, parameters[static_cast<std::size_t>(2 * i)]) + parameters.back());
+    x = x +
+        unary(op::relu, matmul(x, parameters[static_cast<std::size_t>(2 * i)]) + parameters.back());
   }
   const value loss = mean(x * x, 3, false);
   for (value p : parameters) g.outputs.push_back({gradient(loss, p).id, -1});
@@ -120,7 +127,8 @@ TEST_CASE("a training step keeps outputs and assignments and has no gradient nod
     CHECK(g[g.outputs[i].node].shape == traced[traced.outputs[i].node].shape);
     CHECK(g[g.outputs[i].node].type == dtype::f32);
   }
-  MESSAGE("two-layer step: " << traced.size() << " nodes traced, " << g.size() << " with gradients");
+  MESSAGE("two-layer step: " << traced.size() << " nodes traced, " << g.size()
+                             << " with gradients");
 
   // Two products forward; backward dW1, dW2 and dhidden, none for x; transposition is an attribute.
   CHECK(count(g, op::matmul) == 5);
@@ -132,18 +140,21 @@ TEST_CASE("a training step in numbers lowers the loss") {
   const graph g = expand_gradients(perceptron_step());
   const auto filled_like = [](const shape_vector& shape, double scale) {
     reference_tensor out = filled(dtype::f32, shape, 0);
-    for (std::size_t i = 0; i < out.data.size(); ++i) out.data[i] = scale * std::sin(1.7 * static_cast<double>(i) + scale);
+    for (std::size_t i = 0; i < out.data.size(); ++i)
+      out.data[i] = scale * std::sin(1.7 * static_cast<double>(i) + scale);
     return out;
   };
-  std::vector<reference_tensor> arguments{filled_like({4, 6}, 1),        {dtype::i64, {4}, {3, 0, 9, 3}}, filled_like({6, 5}, 0.4),
-                                          filled_like({5}, 0.1),         filled_like({5, 10}, 0.3),       filled_like({10}, 0.2),
-                                          filled(dtype::f32, {}, 0.05)};
+  std::vector<reference_tensor> arguments{
+      filled_like({4, 6}, 1),      {dtype::i64, {4}, {3, 0, 9, 3}}, filled_like({6, 5}, 0.4),
+      filled_like({5}, 0.1),       filled_like({5, 10}, 0.3),       filled_like({10}, 0.2),
+      filled(dtype::f32, {}, 0.05)};
   double previous = 1e9;
   for (int step = 0; step < 5; ++step) {
     const std::vector<reference_tensor> results = interpret(g, arguments);
     CHECK(results[0].data[0] < previous);
     previous = results[0].data[0];
-    for (std::size_t i = 1; i < results.size(); ++i) arguments[static_cast<std::size_t>(g.outputs[i].assigned_argument)] = results[i];
+    for (std::size_t i = 1; i < results.size(); ++i)
+      arguments[static_cast<std::size_t>(g.outputs[i].assigned_argument)] = results[i];
   }
 }
 
@@ -177,7 +188,8 @@ TEST_CASE("what the graph knows besides its nodes is kept") {
 TEST_CASE("gradients of one loss share one sweep") {
   const auto size_with = [](bool both) {
     graph g;
-    const value x = argument(g, dtype::f64, 0, {dim(2), dim(2)}), w = argument(g, dtype::f64, 1, {dim(2), dim(2)});
+    const value x = argument(g, dtype::f64, 0, {dim(2), dim(2)}),
+                w = argument(g, dtype::f64, 1, {dim(2), dim(2)});
     const value b = argument(g, dtype::f64, 2, {dim(2)});
     const value loss = total(unary(op::tanh, matmul(x, w) + b));
     set_outputs(g, {gradient(loss, b)});
@@ -189,7 +201,8 @@ TEST_CASE("gradients of one loss share one sweep") {
 
 TEST_CASE("only what leads to a variable is differentiated") {
   graph g;
-  const value x = argument(g, dtype::f64, 0, {dim(2), dim(2)}), w = argument(g, dtype::f64, 1, {dim(2), dim(2)});
+  const value x = argument(g, dtype::f64, 0, {dim(2), dim(2)}),
+              w = argument(g, dtype::f64, 1, {dim(2), dim(2)});
   const value before = unary(op::exp, unary(op::sin, x));
   set_outputs(g, {gradient(total(matmul(before, w)), w)});
   const graph e = expand_gradients(g);
@@ -200,10 +213,12 @@ TEST_CASE("only what leads to a variable is differentiated") {
 
 TEST_CASE("a variable may be any node: an inner one, the loss, or one that the loss does not see") {
   graph g;
-  const value x = argument(g, dtype::f64, 0, {dim(3)}), other = argument(g, dtype::f64, 1, {dim(2)});
+  const value x = argument(g, dtype::f64, 0, {dim(3)}),
+              other = argument(g, dtype::f64, 1, {dim(2)});
   const value square = x * x, loss = total(square * square);
   const value later = loss * 2.0;
-  set_outputs(g, {gradient(loss, square), gradient(loss, loss), gradient(loss, other), gradient(loss, later), gradient(loss, x)});
+  set_outputs(g, {gradient(loss, square), gradient(loss, loss), gradient(loss, other),
+                  gradient(loss, later), gradient(loss, x)});
   const graph e = expand_gradients(g);
   const auto found = interpret(e, std::vector{vector_of({1, 2, 3}), vector_of({1, 1})});
   CHECK(found[0].data == numbers{2, 8, 18});
@@ -219,8 +234,10 @@ TEST_CASE("several losses, and one that is made of gradients of another") {
   const value first = total(x * x * y), second = total(x * y * y);
   const value by_x = gradient(first, x);  // 2xy
   const value penalty = total(by_x * by_x);
-  set_outputs(g, {gradient(penalty, y), gradient(second, y), gradient(first, y), gradient(first + penalty, x)});
-  const auto found = interpret(expand_gradients(g), std::vector{vector_of({2, -1}), vector_of({3, 0.5})});
+  set_outputs(g, {gradient(penalty, y), gradient(second, y), gradient(first, y),
+                  gradient(first + penalty, x)});
+  const auto found =
+      interpret(expand_gradients(g), std::vector{vector_of({2, -1}), vector_of({3, 0.5})});
   CHECK(found[0].data == numbers{8 * 4 * 3, 8 * 1 * 0.5});
   CHECK(found[1].data == numbers{2 * 2 * 3, 2 * -1 * 0.5});
   CHECK(found[2].data == numbers{4, 1});
@@ -231,8 +248,9 @@ TEST_CASE("a loss of shape [1, 1] is a scalar, one of [1, n] is not") {
   graph g;
   const value x = argument(g, dtype::f64, 0, {dim(2), dim(3)});
   set_outputs(g, {gradient(sum(x * x, 3), x)});
-  CHECK(interpret(expand_gradients(g), std::vector<reference_tensor>{{dtype::f64, {2, 3}, {1, 2, 3, 4, 5, 6}}})[0].data ==
-        numbers{2, 4, 6, 8, 10, 12});
+  CHECK(interpret(expand_gradients(g),
+                  std::vector<reference_tensor>{{dtype::f64, {2, 3}, {1, 2, 3, 4, 5, 6}}})[0]
+            .data == numbers{2, 4, 6, 8, 10, 12});
 
   graph wrong;
   const value z = argument(wrong, dtype::f64, 0, {dim(2), wrong.dims.symbol(0)});
@@ -260,10 +278,19 @@ TEST_CASE("ops without a derivative stop it") {
     CHECK(slope([=](value x) { return unary(code, x); }, at) == zero);
     CHECK(slope([=](value x) { return unary(code, x) + x * 2.0; }, at) == numbers{2, 2, 2});
   }
-  CHECK(slope([](value x) { return elementwise(op::floor_divide, {x, constant_like(x, 0.7)}); }, at) == zero);
-  CHECK(slope([](value x) { return cast(elementwise(op::less, {x, constant_like(x, 0)}), dtype::f64); }, at) == zero);
+  CHECK(slope(
+            [](value x) {
+              return elementwise(op::floor_divide, {x, constant_like(x, 0.7)});
+            },
+            at) == zero);
+  CHECK(slope(
+            [](value x) {
+              return cast(elementwise(op::less, {x, constant_like(x, 0)}), dtype::f64);
+            },
+            at) == zero);
   CHECK(slope([](value x) { return cast(cast(x, dtype::i64), dtype::f64); }, at) == zero);
-  CHECK(slope([](value x) { return cast(reduce(op::argmax, x, 1), dtype::f64) + x; }, at) == numbers{1, 1, 1});
+  CHECK(slope([](value x) { return cast(reduce(op::argmax, x, 1), dtype::f64) + x; }, at) ==
+        numbers{1, 1, 1});
   CHECK(slope([](value x) { return iota(*x.owner, dtype::f64, x.shape(), 0); }, at) == zero);
 }
 
@@ -271,11 +298,15 @@ TEST_CASE("a random mask is constant: the gradient sees the mask of the forward 
   graph g;
   const value x = argument(g, dtype::f64, 0, {dim(8)}), key = argument(g, dtype::i64, 1, {});
   const symbolic_shape shape{dim(8)};
-  const value noise{&g, append(g, op::random_uniform, {key.id}, {static_cast<std::int64_t>(dtype::f64), 0}, shape)};
+  const value noise{&g, append(g, op::random_uniform, {key.id},
+                               {static_cast<std::int64_t>(dtype::f64), 0}, shape)};
   g.random_streams = 1;
-  const value kept = where(elementwise(op::less, {noise, constant_like(x, 0.5)}), x * 2.0, constant_like(x, 0));
+  const value kept =
+      where(elementwise(op::less, {noise, constant_like(x, 0.5)}), x * 2.0, constant_like(x, 0));
   set_outputs(g, {kept, gradient(total(kept), x)});
-  const auto found = interpret(expand_gradients(g), std::vector<reference_tensor>{filled(dtype::f64, {8}, 1), {dtype::i64, {}, {7}}});
+  const auto found =
+      interpret(expand_gradients(g),
+                std::vector<reference_tensor>{filled(dtype::f64, {8}, 1), {dtype::i64, {}, {7}}});
   CHECK(found[0].data == found[1].data);
   CHECK(std::count(found[0].data.begin(), found[0].data.end(), 0.0) > 0);
   CHECK(std::count(found[0].data.begin(), found[0].data.end(), 2.0) > 0);
@@ -292,7 +323,8 @@ TEST_CASE("subgradients at corners and shares of ties") {
   CHECK(slope([](value x) { return elementwise(op::maximum, {x, x}); }, {0, 1}) == numbers{1, 1});
   CHECK(slope([](value x) { return reduce(op::reduce_max, x, 1); }, {4, 1, 4, 4, 0}) ==
         numbers{1.0 / 3, 0, 1.0 / 3, 1.0 / 3, 0});
-  CHECK(slope([](value x) { return reduce(op::reduce_min, x, 1); }, {4, 0, 4, 0}) == numbers{0, 0.5, 0, 0.5});
+  CHECK(slope([](value x) { return reduce(op::reduce_min, x, 1); }, {4, 0, 4, 0}) ==
+        numbers{0, 0.5, 0, 0.5});
 }
 
 TEST_CASE("products and powers at zero") {
@@ -308,9 +340,14 @@ TEST_CASE("products and powers at zero") {
   CHECK(slope(power(2), {0, -3}) == numbers{0, -6});
   CHECK(slope(power(0), {0, -3}) == numbers{0, 0});
   CHECK(slope(power(1), {0, -3}) == numbers{1, 1});
-  // By the exponent: 0^b is flat for b > 0; by the base with an exponent of 0 that is not a constant: flat as well.
+  // By the exponent: 0^b is flat for b > 0; by the base with an exponent of 0 that is not a
+  // constant: flat as well.
   CHECK(slope([](value x) { return elementwise(op::pow, {x * 0.0, x}); }, {2}) == numbers{0});
-  CHECK(slope([](value x) { return elementwise(op::pow, {x, unary(op::stop_gradient, x)}); }, {0}) == numbers{0});
+  CHECK(slope(
+            [](value x) {
+              return elementwise(op::pow, {x, unary(op::stop_gradient, x)});
+            },
+            {0}) == numbers{0});
 }
 
 TEST_CASE("empty tensors") {

@@ -63,7 +63,7 @@ void check(std::uint64_t seed, const sinter::program_code& code) {
 }  // namespace
 
 TEST_CASE("random graphs agree with the reference interpreter") {
-  const sinter::program_code code = test_support::all_code();
+  const sinter::program_code code = sinter::detail::all_code();
   const char* seconds = std::getenv("SINTER_FUZZ_SECONDS");
   const char* first = std::getenv("SINTER_FUZZ_SEED");
   if (seconds == nullptr) {

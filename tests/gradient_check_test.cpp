@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Gradients of every differentiable op against central differences in double, first and second order; the same with
-// symbolic extents, interpreted as they are and bound to a class of shapes.
-#include <doctest/doctest.h>
-
+// Gradients of every differentiable op against central differences in double, first and second
+// order; the same with symbolic extents, interpreted as they are and bound to a class of shapes.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include <doctest/doctest.h>
+
+#include "support/gradient_cases.hpp"
 #include <sinter/autodiff/reverse.hpp>
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/interpret.hpp>
-
-#include "support/gradient_cases.hpp"
 
 using namespace sinter;
 using namespace sinter::ir;
@@ -25,7 +24,8 @@ namespace {
 value weighted_sum(value y) {
   graph& g = *y.owner;
   value weight = constant(g, y.type(), 0.7);
-  for (int axis = 0; axis < y.rank(); ++axis) weight = weight + iota(g, y.type(), y.shape(), axis) * (1.9 - 0.6 * axis);
+  for (int axis = 0; axis < y.rank(); ++axis)
+    weight = weight + iota(g, y.type(), y.shape(), axis) * (1.9 - 0.6 * axis);
   return sum(y * (unary(op::sin, weight) + 1.3), all_axes(y), false);
 }
 
@@ -42,14 +42,17 @@ problem build(const gradient_case& c, int order, bool symbolic) {
   std::int64_t symbols = 0;
   for (std::size_t i = 0; i < c.point.size(); ++i) {
     symbolic_shape shape;
-    for (std::int64_t extent : c.point[i].shape) shape.push_back(symbolic ? g.dims.symbol(symbols++) : dim(extent));
+    for (std::int64_t extent : c.point[i].shape)
+      shape.push_back(symbolic ? g.dims.symbol(symbols++) : dim(extent));
     arguments.push_back(argument(g, c.point[i].type, static_cast<int>(i), shape));
     if (!is_floating(c.point[i].type)) continue;
     variables.push_back(arguments.back());
     numbers.push_back(static_cast<int>(i));
   }
   value loss = weighted_sum(c.function(arguments));
-  const auto gradient_of = [&](value scalar, value x) { return value{&g, append(g, op::gradient, {scalar.id, x.id})}; };
+  const auto gradient_of = [&](value scalar, value x) {
+    return value{&g, append(g, op::gradient, {scalar.id, x.id})};
+  };
   for (int i = 1; i < order; ++i) {
     value next = constant(g, dtype::f64, 0);
     for (value x : variables) next = next + weighted_sum(gradient_of(loss, x));
@@ -60,9 +63,10 @@ problem build(const gradient_case& c, int order, bool symbolic) {
   return {expand_gradients(g), numbers};
 }
 
-// All in units of 1 or the value's magnitude. A step of 1e-5 leaves an error of about 1e-10 from the third derivative
-// and 1e-11 from rounding.
-void check_close(const std::vector<double>& found, const std::vector<double>& expected, double tolerance) {
+// All in units of 1 or the value's magnitude. A step of 1e-5 leaves an error of about 1e-10 from
+// the third derivative and 1e-11 from rounding.
+void check_close(const std::vector<double>& found, const std::vector<double>& expected,
+                 double tolerance) {
   REQUIRE(found.size() == expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     INFO("element " << i << ": " << found[i] << " where " << expected[i] << " is expected");
@@ -70,7 +74,8 @@ void check_close(const std::vector<double>& found, const std::vector<double>& ex
   }
 }
 
-std::vector<double> central_differences(const graph& g, std::vector<reference_tensor> point, int variable) {
+std::vector<double> central_differences(const graph& g, std::vector<reference_tensor> point,
+                                        int variable) {
   graph loss_only = g;
   loss_only.outputs.resize(1);
   std::vector<double> out;
@@ -97,7 +102,8 @@ void check(const gradient_case& c, int order) {
     INFO("by argument " << known.variables[i]);
     CHECK(results[i + 1].shape == x.shape);
     CHECK(results[i + 1].type == x.type);
-    check_close(results[i + 1].data, central_differences(known.whole, c.point, known.variables[i]), 1e-7);
+    check_close(results[i + 1].data, central_differences(known.whole, c.point, known.variables[i]),
+                1e-7);
   }
 
   const problem open = build(c, order, true);
@@ -125,7 +131,8 @@ TEST_CASE("gradients of gradients agree with central differences") {
 TEST_CASE("third derivatives of smooth functions") {
   for (const gradient_case& c : test_support::composite_gradient_cases()) check(c, 3);
   for (const gradient_case& c : test_support::elementwise_gradient_cases())
-    if (c.name == "exp" || c.name == "mul by itself" || c.name == "tanh" || c.name == "div") check(c, 3);
+    if (c.name == "exp" || c.name == "mul by itself" || c.name == "tanh" || c.name == "div")
+      check(c, 3);
 }
 
 TEST_CASE("every differentiable op has a gradient case") {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Instruction selection: regions are found in an e-graph in whatever form rewriting left them, and what a match
-// computes is what its class means.
-#include <doctest/doctest.h>
-
+// Instruction selection: regions are found in an e-graph in whatever form rewriting left them, and
+// what a match computes is what its class means.
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <initializer_list>
 #include <utility>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/interpret.hpp>
@@ -17,9 +17,9 @@
 
 using namespace sinter;
 using namespace sinter::ir;
+using eqsat::class_id;
 using planning::instruction_match;
 using rules::tensor_egraph;
-using eqsat::class_id;
 
 namespace {
 
@@ -32,7 +32,9 @@ graph bound_graph() {
   return g;
 }
 
-value tensor(graph& g, int number, const symbolic_shape& shape) { return argument(g, f64, number, shape); }
+value tensor(graph& g, int number, const symbolic_shape& shape) {
+  return argument(g, f64, number, shape);
+}
 
 struct loaded {
   tensor_egraph egraph;
@@ -64,7 +66,8 @@ std::vector<instruction> as_instructions(const region_list& regions) {
 
 // ---- meaning: of terms by the reference interpreter, of regions node by node
 
-// The values of all terms, for arguments that are positive (log and sqrt are defined) and irregular.
+// The values of all terms, for arguments that are positive (log and sqrt are defined) and
+// irregular.
 std::vector<reference_tensor> term_values(const graph& g) {
   std::vector<reference_tensor> arguments;
   for (int id = 0; id < g.size(); ++id) {
@@ -85,9 +88,11 @@ double evaluate(const region& r, const std::vector<double>& leaves) {
   std::vector<double> values = leaves;
   for (int i = 0; i < r.node_count; ++i) {
     double in[3] = {};
-    for (int k = 0; k < info(r.code(i)).arity; ++k) in[k] = values[static_cast<std::size_t>(r.operand(i, k))];
+    for (int k = 0; k < info(r.code(i)).arity; ++k)
+      in[k] = values[static_cast<std::size_t>(r.operand(i, k))];
     const bool truth = info(r.code(i)).accepts == accepts::integral_or_bool;
-    values.push_back(evaluate_scalar(r.code(i), truth ? dtype::boolean : r.type, in[0], in[1], in[2]));
+    values.push_back(
+        evaluate_scalar(r.code(i), truth ? dtype::boolean : r.type, in[0], in[1], in[2]));
   }
   return values.back();
 }
@@ -95,7 +100,9 @@ double evaluate(const region& r, const std::vector<double>& leaves) {
 // Every fused e-node computes what its class means, with scalar leaves that are one value per row.
 int check_meaning(const tensor_egraph& egraph, const std::vector<instruction>& instructions) {
   const std::vector<reference_tensor> values = term_values(egraph.language().terms());
-  const auto value_of = [&](class_id id) -> const reference_tensor& { return values[static_cast<std::size_t>(egraph.data(id).term)]; };
+  const auto value_of = [&](class_id id) -> const reference_tensor& {
+    return values[static_cast<std::size_t>(egraph.data(id).term)];
+  };
   int seen = 0;
   for (eqsat::node_id id : egraph.nodes_by_operator(rules::fused_operator)) {
     if (egraph.record(id).dead()) continue;
@@ -123,7 +130,8 @@ int check_meaning(const tensor_egraph& egraph, const std::vector<instruction>& i
 std::vector<instruction_match> fused_nodes(const tensor_egraph& egraph, class_id id) {
   std::vector<instruction_match> out;
   for (const auto& n : egraph.nodes(id))
-    if (n.op == rules::fused_operator) out.push_back({egraph.find(id), n.payload, {n.children.begin(), n.children.end()}});
+    if (n.op == rules::fused_operator)
+      out.push_back({egraph.find(id), n.payload, {n.children.begin(), n.children.end()}});
   return out;
 }
 
@@ -142,7 +150,8 @@ TEST_CASE("a traced region is found again, whatever the order of operands") {
 
   graph g = bound_graph();
   const value y = tensor(g, 0, matrix), x = tensor(g, 1, matrix);
-  const value root = y * unary(op::silu, (tensor(g, 2, {}) + 0.25) + 3.0 * x);  // a rank-0 sum is a scalar leaf
+  const value root =
+      y * unary(op::silu, (tensor(g, 2, {}) + 0.25) + 3.0 * x);  // a rank-0 sum is a scalar leaf
   auto l = load(g, {root});
   CHECK(planning::add_instructions(l.egraph, instructions) == 1);
   CHECK(l.egraph.clean());
@@ -163,7 +172,8 @@ TEST_CASE("a repeated leaf must be the same class twice") {
 
   graph g = bound_graph();
   const value x = tensor(g, 0, matrix), y = tensor(g, 1, matrix), z = tensor(g, 2, matrix);
-  const value square = unary(op::sqrt, x * x), product = unary(op::sqrt, x * y), hidden = unary(op::sqrt, y * z);
+  const value square = unary(op::sqrt, x * x), product = unary(op::sqrt, x * y),
+              hidden = unary(op::sqrt, y * z);
   auto l = load(g, {square, product, hidden});
   CHECK(planning::add_instructions(l.egraph, instructions) == 1);
   CHECK(fused_nodes(l.egraph, l.outputs[0]).size() == 1);
@@ -222,10 +232,13 @@ TEST_CASE("scalar leaves take scalars, constants and row values, nothing else") 
 
   graph g = bound_graph();
   const value x = tensor(g, 0, matrix), scalar = tensor(g, 1, {});
-  const value column = tensor(g, 2, {dim(4), dim(1)}), row = tensor(g, 3, {dim(6)}), full = tensor(g, 4, matrix);
+  const value column = tensor(g, 2, {dim(4), dim(1)}), row = tensor(g, 3, {dim(6)}),
+              full = tensor(g, 4, matrix);
   const auto shifted = [&](value by) { return unary(op::exp, x - by); };
-  auto l = load(g, {shifted(scalar), shifted(constant(g, f64, 3)), shifted(column), shifted(reduce(op::reduce_max, x, 2)),
-                    shifted(broadcast_to(constant(g, f64, 2), matrix)), shifted(row), shifted(full)});
+  auto l =
+      load(g, {shifted(scalar), shifted(constant(g, f64, 3)), shifted(column),
+               shifted(reduce(op::reduce_max, x, 2)),
+               shifted(broadcast_to(constant(g, f64, 2), matrix)), shifted(row), shifted(full)});
   CHECK(planning::add_instructions(l.egraph, instructions) == 5);
   for (std::size_t i = 0; i < l.outputs.size(); ++i) {
     CAPTURE(i);
@@ -245,7 +258,8 @@ TEST_CASE("dtype, rank and cycles") {
   const std::vector<instruction> instructions{{r, nullptr}};
 
   graph g = bound_graph();
-  const value single = argument(g, dtype::f32, 0, matrix), rank_0 = tensor(g, 1, {}), full = tensor(g, 2, matrix);
+  const value single = argument(g, dtype::f32, 0, matrix), rank_0 = tensor(g, 1, {}),
+              full = tensor(g, 2, matrix);
   auto l = load(g, {(single + 1.0) + 1.0, (rank_0 + 1.0) + 1.0, full + 0.0});
   CHECK(planning::add_instructions(l.egraph, instructions) == 0);
   // x = x + 0 makes a class that contains itself; a value is never computed from itself.
@@ -257,7 +271,8 @@ TEST_CASE("truth values: inside a region and as its result") {
   graph pattern = bound_graph();
   const value x = tensor(pattern, 0, matrix), y = tensor(pattern, 1, matrix);
   const value inside = where(elementwise(op::less, {x * 2.0, y}), unary(op::sqrt, x), y);
-  const value result = elementwise(op::bit_and, {elementwise(op::less, {x, y}), elementwise(op::less, {y, x * 2.0})});
+  const value result = elementwise(
+      op::bit_and, {elementwise(op::less, {x, y}), elementwise(op::less, {y, x * 2.0})});
   pattern.outputs = {{inside.id, -1}, {result.id, -1}};
   const auto instructions = as_instructions(find_regions(pattern));
   REQUIRE(instructions.size() == 2);
@@ -268,8 +283,10 @@ TEST_CASE("truth values: inside a region and as its result") {
 
 TEST_CASE("regions of a traced function with dynamic extents are found after binding") {
   graph traced;
-  const dim rows = traced.dims.symbol(0), columns = traced.dims.symbol(1), other = traced.dims.symbol(2);
-  const value x = argument(traced, f64, 0, {rows, columns}), scale = argument(traced, f64, 1, {other});
+  const dim rows = traced.dims.symbol(0), columns = traced.dims.symbol(1),
+            other = traced.dims.symbol(2);
+  const value x = argument(traced, f64, 0, {rows, columns}),
+              scale = argument(traced, f64, 1, {other});
   const value centred = x - mean(x, 2);
   const value spread = mean(centred * centred, 2);
   const value out = centred * unary(op::rsqrt, spread + 1e-5) * scale;
@@ -278,7 +295,8 @@ TEST_CASE("regions of a traced function with dynamic extents are found after bin
   REQUIRE(!instructions.empty());
 
   // Row by row; one column, where the row values are no broadcasts; one scale for all columns.
-  for (const auto& [shape, width] : {std::pair{shape_vector{4, 6}, 6}, {shape_vector{4, 1}, 1}, {shape_vector{4, 6}, 1}}) {
+  for (const auto& [shape, width] :
+       {std::pair{shape_vector{4, 6}, 6}, {shape_vector{4, 1}, 1}, {shape_vector{4, 6}, 1}}) {
     const std::array shapes{shape, shape_vector{width}};
     graph bound = bind(traced, shapes);
     loaded l;
@@ -297,10 +315,14 @@ TEST_CASE("a large graph takes milliseconds") {
   for (int i = 0; i < 50; ++i) values.push_back(tensor(g, i, {dim(64), dim(64)}));
   // 700 nodes of mixed ops over earlier values, the kind of soup saturation makes.
   for (std::size_t i = 0; g.size() < 750; ++i) {
-    const value a = values[values.size() - 1 - i * 7 % 40], b = values[values.size() - 1 - i * 13 % 45];
-    values.push_back(i % 3 == 0 ? a + b : i % 3 == 1 ? a * b : unary(i % 2 == 0 ? op::exp : op::tanh, a));
+    const value a = values[values.size() - 1 - i * 7 % 40],
+                b = values[values.size() - 1 - i * 13 % 45];
+    values.push_back(i % 3 == 0   ? a + b
+                     : i % 3 == 1 ? a * b
+                                  : unary(i % 2 == 0 ? op::exp : op::tanh, a));
   }
-  for (std::size_t i = values.size() - 60; i < values.size(); ++i) g.outputs.push_back({values[i].id, -1});
+  for (std::size_t i = values.size() - 60; i < values.size(); ++i)
+    g.outputs.push_back({values[i].id, -1});
   const region_list regions = find_regions(g);
   std::vector<instruction> instructions = as_instructions(regions);
   for (std::size_t i = 0; instructions.size() < 40; ++i) instructions.push_back(instructions[i]);
@@ -311,7 +333,9 @@ TEST_CASE("a large graph takes milliseconds") {
   const auto started = std::chrono::steady_clock::now();
   const int added = planning::add_instructions(l.egraph, instructions);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - started;
-  MESSAGE(l.egraph.node_count() << " e-nodes, " << instructions.size() << " instructions, " << added << " matches: " << took.count() << " ms");
+  MESSAGE(l.egraph.node_count() << " e-nodes, " << instructions.size() << " instructions, " << added
+                                << " matches: " << took.count() << " ms");
   CHECK(added >= static_cast<int>(regions.size()));
-  CHECK(took.count() < 500);  // some 0.5 ms at -O2; the bound allows for sanitizers and busy machines
+  CHECK(took.count() <
+        500);  // some 0.5 ms at -O2; the bound allows for sanitizers and busy machines
 }

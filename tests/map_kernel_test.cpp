@@ -12,8 +12,8 @@
 
 #include <doctest/doctest.h>
 
-#include <sinter/exec/kernel_table.hpp>
 #include <sinter/exec/library.hpp>
+#include <sinter/exec/make_kernels.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
 
 namespace sn = sinter;

@@ -7,7 +7,10 @@
 
 #include "support/run_graph.hpp"
 #include "support/transformer_graph.hpp"
-#include <sinter/function/explain.hpp>
+#include <sinter/plan/instructions.hpp>
+#include <sinter/plan/planner.hpp>
+#include <sinter/plan/print.hpp>
+#include <sinter/rules/saturate.hpp>
 
 namespace sn = sinter;
 namespace ir = sinter::ir;
@@ -49,7 +52,7 @@ ir::graph softmax_chain() {
 TEST_CASE("a transformer training graph of some 750 nodes is planned in under a second") {
   const ir::graph bound = sn::test::transformer_training_step();
   REQUIRE(bound.size() > 700);
-  const sn::program_code code = test_support::all_code();
+  const sn::program_code code = sinter::detail::all_code();
   // The best of three: the machine may be busy with other tests.
   double seconds = 1e9;
   sn::planning::planned p;
@@ -92,6 +95,6 @@ TEST_CASE("planning is deterministic") {
   REQUIRE(a.plan.nests.size() == b.plan.nests.size());
   CHECK(a.plan.cost == b.plan.cost);
   for (std::size_t i = 0; i < a.plan.nests.size(); ++i)
-    CHECK(sn::detail::plan_printer(a.plan).nest_text(i) ==
-          sn::detail::plan_printer(b.plan).nest_text(i));
+    CHECK(sn::planning::plan_printer(a.plan).nest_text(i) ==
+          sn::planning::plan_printer(b.plan).nest_text(i));
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Which regions of a traced graph get a fused kernel, and that equal structures are equal however they were written.
-#include <doctest/doctest.h>
-
+// Which regions of a traced graph get a fused kernel, and that equal structures are equal however
+// they were written.
 #include <algorithm>
 #include <initializer_list>
 #include <string>
+
+#include <doctest/doctest.h>
 
 #include <sinter/autodiff/reverse.hpp>
 #include <sinter/graph/build.hpp>
@@ -54,19 +55,24 @@ static_assert(gated_regions == find_regions(gated(true)));
 constexpr graph black_scholes(bool scalar_market) {
   graph g;
   const symbolic_shape shape{g.dims.symbol(0)};
-  const auto market = [&](int number) { return tensor(g, number, scalar_market ? symbolic_shape{} : shape, dtype::f64); };
+  const auto market = [&](int number) {
+    return tensor(g, number, scalar_market ? symbolic_shape{} : shape, dtype::f64);
+  };
   const value price = tensor(g, 0, shape, dtype::f64), strike = tensor(g, 1, shape, dtype::f64);
   const value time = tensor(g, 2, shape, dtype::f64), volatility = market(3), rate = market(4);
   const auto normal = [](value x) { return (unary(op::erf, x / 1.4142135623730951) + 1.0) * 0.5; };
   const value spread = volatility * unary(op::sqrt, time);
-  const value d1 = (unary(op::log, price / strike) + (rate + volatility * volatility * 0.5) * time) / spread;
+  const value d1 =
+      (unary(op::log, price / strike) + (rate + volatility * volatility * 0.5) * time) / spread;
   const value d2 = d1 - spread;
   const value discounted = strike * unary(op::exp, -rate * time);
-  set_outputs(g, {price * normal(d1) - discounted * normal(d2), discounted * normal(-d2) - price * normal(-d1)});
+  set_outputs(g, {price * normal(d1) - discounted * normal(d2),
+                  discounted * normal(-d2) - price * normal(-d1)});
   return g;
 }
 
-// The whole of Black-Scholes and its region search fit in the default limits of constant evaluation.
+// The whole of Black-Scholes and its region search fit in the default limits of constant
+// evaluation.
 constexpr region_list black_scholes_regions = find_regions(black_scholes(false));
 
 constexpr graph training_step(op activation, bool dynamic) {
@@ -138,7 +144,8 @@ TEST_CASE("a training step of a multi-layer perceptron") {
   CHECK(has(training_regions, bias_gelu));
   CHECK(has(training_regions, update));
   // The derivative of gelu, from the two operands of the sum that the forward pass stores anyway.
-  CHECK(std::any_of(training_regions.begin(), training_regions.end(), [](const region& r) { return r.node_count == 12; }));
+  CHECK(std::any_of(training_regions.begin(), training_regions.end(),
+                    [](const region& r) { return r.node_count == 12; }));
   CHECK(training_regions.size() <= 5);
   for (const region& r : training_regions) CHECK(r.type == dtype::f32);
 
@@ -151,8 +158,12 @@ TEST_CASE("a training step of a multi-layer perceptron") {
 TEST_CASE("an expensive value that is stored anyway is read as well as recomputed") {
   const region_list found = find_regions(training_step(op::tanh, false));
   CHECK(has(found, "(tanh (add 0 1))"));
-  CHECK(std::any_of(found.begin(), found.end(), [](const region& r) { return r.node_count == 5 && text(r).find("tanh") != std::string::npos; }));
-  CHECK(std::any_of(found.begin(), found.end(), [](const region& r) { return r.node_count == 3 && text(r).find("(sub 0s (mul") != std::string::npos; }));
+  CHECK(std::any_of(found.begin(), found.end(), [](const region& r) {
+    return r.node_count == 5 && text(r).find("tanh") != std::string::npos;
+  }));
+  CHECK(std::any_of(found.begin(), found.end(), [](const region& r) {
+    return r.node_count == 3 && text(r).find("(sub 0s (mul") != std::string::npos;
+  }));
 }
 
 TEST_CASE("Black-Scholes fits in two regions, one per price") {
@@ -162,13 +173,16 @@ TEST_CASE("Black-Scholes fits in two regions, one per price") {
   CHECK(put.node_count == 28);
   CHECK(call.leaf_count == 8);
   // d1 is needed by both: besides being part of each it has a region of its own.
-  CHECK(std::any_of(black_scholes_regions.begin(), black_scholes_regions.end(), [](const region& r) {
-    return text(r).starts_with("(div (add") && text(r).find("erf") == std::string::npos;
-  }));
-  // With scalar rate and volatility, what depends on nothing else is computed once, outside of the regions.
+  CHECK(
+      std::any_of(black_scholes_regions.begin(), black_scholes_regions.end(), [](const region& r) {
+        return text(r).starts_with("(div (add") && text(r).find("erf") == std::string::npos;
+      }));
+  // With scalar rate and volatility, what depends on nothing else is computed once, outside of the
+  // regions.
   const region_list scalar = find_regions(black_scholes(true));
   CHECK(scalar[1].node_count < call.node_count);
-  CHECK(std::any_of(scalar.begin(), scalar.end(), [](const region& r) { return r.scalar_leaves != 0; }));
+  CHECK(std::any_of(scalar.begin(), scalar.end(),
+                    [](const region& r) { return r.scalar_leaves != 0; }));
 }
 
 TEST_CASE("row values and scalars are scalar leaves, vectors along rows are not") {
@@ -205,20 +219,28 @@ TEST_CASE("dynamic extents: a broadcast that may be none is looked through") {
 TEST_CASE("truth values stay inside, casts and other dtypes are boundaries") {
   graph g;
   const symbolic_shape shape{dim(64)};
-  const value x = tensor(g, 0, shape), y = tensor(g, 1, shape), mask = tensor(g, 2, shape, dtype::boolean);
-  const value both = elementwise(op::bit_and, {elementwise(op::less, {x, y}), unary(op::logical_not, elementwise(op::equal, {x, y}))});
+  const value x = tensor(g, 0, shape), y = tensor(g, 1, shape),
+              mask = tensor(g, 2, shape, dtype::boolean);
+  const value both = elementwise(
+      op::bit_and,
+      {elementwise(op::less, {x, y}), unary(op::logical_not, elementwise(op::equal, {x, y}))});
   const value picked = where(both, unary(op::sqrt, x), y);
-  const value masked = where(mask, x * y + 1.0, y);  // the mask is no float: only what feeds it is a region
+  const value masked =
+      where(mask, x * y + 1.0, y);  // the mask is no float: only what feeds it is a region
   const value wide = unary(op::exp, cast(picked, dtype::f64) * 2.0);
-  set_outputs(g, {wide, unary(op::tanh, masked), unary(op::exp, unary(op::stop_gradient, y) * 3.0)});
+  set_outputs(g,
+              {wide, unary(op::tanh, masked), unary(op::exp, unary(op::stop_gradient, y) * 3.0)});
   const region_list found = find_regions(g);
   CHECK(found.size() == 4);
   for (const region& r : found) {
     const std::string is = text(r);
     CAPTURE(is);
-    if (r.type == dtype::f64) CHECK(is == "(exp (mul 0 1s))");
-    else if (r.code(r.node_count - 1) == op::where) CHECK(r.node_count == 6);
-    else CHECK((is == "(add (mul 0 1) 2s)" || is == "(exp (mul 0 1s))"));
+    if (r.type == dtype::f64)
+      CHECK(is == "(exp (mul 0 1s))");
+    else if (r.code(r.node_count - 1) == op::where)
+      CHECK(r.node_count == 6);
+    else
+      CHECK((is == "(add (mul 0 1) 2s)" || is == "(exp (mul 0 1s))"));
   }
 }
 
@@ -227,7 +249,8 @@ TEST_CASE("composites, single nodes, scalars and dead nodes give no regions") {
   const value x = tensor(g, 0, {dim(8), dim(8)}), s = tensor(g, 1, {});
   const value dead = unary(op::exp, x + 1.0);
   CHECK(dead.id > 0);
-  set_outputs(g, {{&g, append(g, op::softmax, {unary(op::exp, x).id}, {2})}, unary(op::exp, s + 1.0) * 2.0});
+  set_outputs(g, {{&g, append(g, op::softmax, {unary(op::exp, x).id}, {2})},
+                  unary(op::exp, s + 1.0) * 2.0});
   CHECK(find_regions(g).empty());
 }
 

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Every rule is right: the two sides of each case agree in the reference interpreter over random shapes and values, and
-// after saturation with all rules every e-node of every class denotes the same tensor.
-#include <doctest/doctest.h>
-
+// Every rule is right: the two sides of each case agree in the reference interpreter over random
+// shapes and values, and after saturation with all rules every e-node of every class denotes the
+// same tensor.
 #include <limits>
 #include <string>
 
-#include <sinter/rules/saturate.hpp>
+#include <doctest/doctest.h>
 
 #include "support/class_check.hpp"
 #include "support/rule_cases_tensor.hpp"
+#include <sinter/rules/saturate.hpp>
 
 using namespace sinter;
 
 namespace {
 
-// The interpreter computes in double and rounds only constants to f32, so exact rules agree bit by bit; the others to
-// the rounding of a few constants (2^-24 each).
+// The interpreter computes in double and rounds only constants to f32, so exact rules agree bit by
+// bit; the others to the rounding of a few constants (2^-24 each).
 constexpr double tolerance(rules::rounding r) { return r == rules::rounding::exact ? 0 : 2e-6; }
 
 struct saturated_case {
-  explicit saturated_case(const test::rule_case& each, std::uint64_t seed, const rules::saturate_options& options) : made(seed, each.type) {
+  explicit saturated_case(const test::rule_case& each, std::uint64_t seed,
+                          const rules::saturate_options& options)
+      : made(seed, each.type) {
     const ir::value x = made.arg({made.a, made.n}), y = made.arg({made.a, made.n});
     const test::sides sides = each.build(made, x, y);
     made.g.outputs = {{sides.left.id, -1}, {sides.right.id, -1}};
@@ -93,6 +95,7 @@ TEST_CASE("rules assume nothing about extents") {
   for (const auto& each : test::all_cases()) {
     saturated_case c(each, 40, {});
     INFO(std::string(each.rule));
-    for (const ir::guard& g : c.graph.language().terms().guards) CHECK(g.holds != ir::guard::fact::equal);
+    for (const ir::guard& g : c.graph.language().terms().guards)
+      CHECK(g.holds != ir::guard::fact::equal);
   }
 }

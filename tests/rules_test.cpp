@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Every rule fires: with it alone two values meet that do not meet without it.
-#include <doctest/doctest.h>
-
 #include <set>
 #include <string>
 
-#include <sinter/rules/saturate.hpp>
+#include <doctest/doctest.h>
 
 #include "support/rule_cases_tensor.hpp"
+#include <sinter/rules/saturate.hpp>
 
 using namespace sinter;
 
@@ -19,7 +18,8 @@ struct outcome {
 };
 
 // Saturates the case's graph with the rules that `options` leaves.
-outcome run(const test::rule_case& each, std::uint64_t seed, const rules::saturate_options& options) {
+outcome run(const test::rule_case& each, std::uint64_t seed,
+            const rules::saturate_options& options) {
   test::case_graph c(seed, each.type);
   const ir::value x = c.arg({c.a, c.n}), y = c.arg({c.a, c.n});
   const test::sides sides = each.build(c, x, y);
@@ -38,8 +38,10 @@ outcome run(const test::rule_case& each, std::uint64_t seed, const rules::satura
 TEST_CASE("every rule has a case") {
   std::set<std::string_view> covered;
   for (const auto& each : test::all_cases()) covered.insert(each.rule);
-  for (std::string_view name : rules::rule_names()) CHECK_MESSAGE(covered.count(name) == 1, std::string(name));
-  for (std::string_view name : covered) CHECK_MESSAGE(std::ranges::count(rules::rule_names(), name) == 1, std::string(name));
+  for (std::string_view name : rules::rule_names())
+    CHECK_MESSAGE(covered.count(name) == 1, std::string(name));
+  for (std::string_view name : covered)
+    CHECK_MESSAGE(std::ranges::count(rules::rule_names(), name) == 1, std::string(name));
 }
 
 TEST_CASE("each rule alone makes its two sides meet, and nothing does without rules") {
@@ -72,11 +74,13 @@ TEST_CASE("a rule that is switched off is not counted") {
 namespace {
 
 // Arguments that the op accepts, and their dtype.
-std::vector<ir::value> operands_of(ir::op code, test::case_graph& c, std::initializer_list<ir::symbolic_shape> shapes) {
+std::vector<ir::value> operands_of(ir::op code, test::case_graph& c,
+                                   std::initializer_list<ir::symbolic_shape> shapes) {
   const ir::accepts what = ir::info(code).accepts;
-  const dtype type = what == ir::accepts::integral || what == ir::accepts::integral_or_bool ? dtype::i32
-                     : what == ir::accepts::boolean                                         ? dtype::boolean
-                                                                                             : dtype::f32;
+  const dtype type = what == ir::accepts::integral || what == ir::accepts::integral_or_bool
+                         ? dtype::i32
+                     : what == ir::accepts::boolean ? dtype::boolean
+                                                    : dtype::f32;
   std::vector<ir::value> out;
   for (const auto& shape : shapes) {
     if (static_cast<int>(out.size()) == ir::info(code).arity) break;
@@ -112,7 +116,8 @@ TEST_CASE("movement changes places with every element-wise op") {
     INFO(std::string(row.name));
     const auto moved = [&](std::string_view rule, auto move) {
       test::case_graph c(7);
-      const ir::value v = move(applied(row.code, operands_of(row.code, c, {{c.a, c.n}, {c.a, c.n}, {c.a, c.n}})));
+      const ir::value v =
+          move(applied(row.code, operands_of(row.code, c, {{c.a, c.n}, {c.a, c.n}, {c.a, c.n}})));
       c.g.outputs = {{v.id, -1}};
       CHECK(times_applied(c.g, rule) == 1);
     };
@@ -127,7 +132,9 @@ TEST_CASE("movement changes places with every element-wise op") {
       c.g.outputs = {{applied(row.code, in).id, -1}};
       CHECK(times_applied(c.g, rule) > 0);
     };
-    hoisted("hoist-broadcast", [](ir::value x, test::case_graph& c) { return broadcast_to(x, {c.a, c.n}); });
+    hoisted("hoist-broadcast", [](ir::value x, test::case_graph& c) {
+      return broadcast_to(x, {c.a, c.n});
+    });
     hoisted("hoist-reshape", [](ir::value x, test::case_graph& c) { return reshape(x, {c.n, 1}); });
     if (row.arity == 1) continue;
     test::case_graph c(9);
@@ -141,5 +148,6 @@ TEST_CASE("movement changes places with every element-wise op") {
 TEST_CASE("the exact policy admits exact rules alone") {
   rules::saturate_options exact;
   exact.reassociate = false;
-  for (const auto& rule : rules::all_rules()) CHECK(exact.policy().admits(rule) == (rule.error == rules::rounding::exact));
+  for (const auto& rule : rules::all_rules())
+    CHECK(exact.policy().admits(rule) == (rule.error == rules::rounding::exact));
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 // run: serial
 // Whole graphs: they saturate, stay right, and find what they should.
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <string>
 
-#include <sinter/rules/saturate.hpp>
+#include <doctest/doctest.h>
 
 #include "support/class_check.hpp"
 #include "support/random_expression.hpp"
 #include "support/random_graph.hpp"
 #include "support/transformer_graph.hpp"
+#include <sinter/rules/saturate.hpp>
 
 using namespace sinter;
 using ir::dim;
@@ -21,10 +20,13 @@ using ir::value;
 namespace {
 
 struct saturated {
-  explicit saturated(const ir::graph& g, const rules::saturate_options& options = {}) : roots(rules::load(graph, g)) {
+  explicit saturated(const ir::graph& g, const rules::saturate_options& options = {})
+      : roots(rules::load(graph, g)) {
     report = rules::saturate(graph, options);
   }
-  bool same(std::size_t a, std::size_t b) const { return graph.find(roots[a]) == graph.find(roots[b]); }
+  bool same(std::size_t a, std::size_t b) const {
+    return graph.find(roots[a]) == graph.find(roots[b]);
+  }
   // The first node of an op in the class of an output, or nothing.
   std::optional<eqsat::enode_view> node(eqsat::class_id id, op code) const {
     for (const eqsat::enode_view& each : graph.nodes(id))
@@ -40,7 +42,9 @@ struct written {
   ir::graph g;
   int arguments = 0;
   written() { g.symbol_values = {5}; }
-  value arg(const ir::symbolic_shape& shape) { return ir::argument(g, dtype::f32, arguments++, shape); }
+  value arg(const ir::symbolic_shape& shape) {
+    return ir::argument(g, dtype::f32, arguments++, shape);
+  }
   void output(value v) { g.outputs.push_back({v.id, -1}); }
 };
 
@@ -52,8 +56,11 @@ TEST_CASE("composites meet the same thing written by hand") {
   written w;
   const dim rows = w.g.dims.symbol(0);
   const value x = w.arg({rows, 7});
-  const auto composite = [&](op code, std::initializer_list<std::int64_t> attributes) { return value{&w.g, ir::append(w.g, code, {x.id}, attributes)}; };
-  const value e = exp(x - ir::reduce(op::reduce_max, x, 2)), shifted = x - ir::reduce(op::reduce_max, x, 2);
+  const auto composite = [&](op code, std::initializer_list<std::int64_t> attributes) {
+    return value{&w.g, ir::append(w.g, code, {x.id}, attributes)};
+  };
+  const value e = exp(x - ir::reduce(op::reduce_max, x, 2)),
+              shifted = x - ir::reduce(op::reduce_max, x, 2);
   const value centred = x - ir::sum(x, 2) / 7.0;
   const value deviation = ir::unary(op::sqrt, ir::sum(centred * centred, 2) / 7.0 + 1e-5);
   const value square = ir::elementwise(op::pow, {x, ir::constant_like(x, 2)});
@@ -80,7 +87,8 @@ TEST_CASE("composites meet the same thing written by hand") {
 TEST_CASE("two rms_norm with different eps stay apart") {
   written w;
   const value x = w.arg({3, 7});
-  for (double eps : {1e-5, 1e-6}) w.output({&w.g, ir::append(w.g, op::rms_norm, {x.id}, {2, ir::bits_of(eps)})});
+  for (double eps : {1e-5, 1e-6})
+    w.output({&w.g, ir::append(w.g, op::rms_norm, {x.id}, {2, ir::bits_of(eps)})});
   const saturated s(w.g);
   CHECK(s.report.saturated());
   CHECK_FALSE(s.same(0, 1));
@@ -93,16 +101,23 @@ TEST_CASE("activations in their usual spellings") {
   const double root_two = std::sqrt(2.0), c = 0.7978845608;
   const value cube = x * x * x;
   const std::vector<std::vector<value>> groups = {
-      {f(op::gelu, x), (x * 0.5) * (f(op::erf, x / root_two) + 1.0), x * ((f(op::erf, x / root_two) + 1.0) * 0.5),
-       (x / 2.0) * (f(op::erf, x * (1 / root_two)) + 1.0), (x * (f(op::erf, x / root_two) + 1.0)) * 0.5},
+      {f(op::gelu, x), (x * 0.5) * (f(op::erf, x / root_two) + 1.0),
+       x * ((f(op::erf, x / root_two) + 1.0) * 0.5),
+       (x / 2.0) * (f(op::erf, x * (1 / root_two)) + 1.0),
+       (x * (f(op::erf, x / root_two) + 1.0)) * 0.5},
       {f(op::gelu_tanh, x), (x * 0.5) * (f(op::tanh, (x + cube * 0.044715) * c) + 1.0),
        (x * 0.5) * (f(op::tanh, (x + (x * 0.044715 * x) * x) * c) + 1.0),
        x * ((f(op::tanh, (x * c) * ((x * x) * 0.044715 + 1.0)) + 1.0) * 0.5),
-       (x * 0.5) * (f(op::tanh, (x + ir::elementwise(op::pow, {x, ir::constant_like(x, 3)}) * 0.044715) * c) + 1.0)},
-      {f(op::silu, x), x * (1.0 / (exp(-x) + 1.0)), x / (exp(-x) + 1.0), x * (exp(x) / (exp(x) + 1.0))},
-      {f(op::sigmoid, x), 1.0 / (exp(-x) + 1.0), 1.0 / (exp(x * -1.0) + 1.0), 1.0 / (exp(0.0 - x) + 1.0)},
+       (x * 0.5) * (f(op::tanh,
+                      (x + ir::elementwise(op::pow, {x, ir::constant_like(x, 3)}) * 0.044715) * c) +
+                    1.0)},
+      {f(op::silu, x), x * (1.0 / (exp(-x) + 1.0)), x / (exp(-x) + 1.0),
+       x * (exp(x) / (exp(x) + 1.0))},
+      {f(op::sigmoid, x), 1.0 / (exp(-x) + 1.0), 1.0 / (exp(x * -1.0) + 1.0),
+       1.0 / (exp(0.0 - x) + 1.0)},
       {f(op::relu, x), ir::elementwise(op::maximum, {x, ir::constant_like(x, 0)}),
-       ir::elementwise(op::maximum, {ir::broadcast_to(ir::constant_like(x, 0), x.shape()), f(op::relu, x)})},
+       ir::elementwise(op::maximum,
+                       {ir::broadcast_to(ir::constant_like(x, 0), x.shape()), f(op::relu, x)})},
       {f(op::silu, x) * u, u * (x * f(op::sigmoid, x))},  // SwiGLU, both orders
   };
   for (const auto& group : groups)
@@ -111,7 +126,8 @@ TEST_CASE("activations in their usual spellings") {
   CHECK(s.report.saturated());
   std::size_t first = 0;
   for (std::size_t k = 0; k < groups.size(); ++k) {
-    for (std::size_t i = 1; i < groups[k].size(); ++i) CHECK_MESSAGE(s.same(first, first + i), "group " << k << " spelling " << i);
+    for (std::size_t i = 1; i < groups[k].size(); ++i)
+      CHECK_MESSAGE(s.same(first, first + i), "group " << k << " spelling " << i);
     first += groups[k].size();
   }
 }
@@ -133,7 +149,8 @@ TEST_CASE("a matmul written as a sum of products is found, also under a transpos
 }
 
 TEST_CASE("a chain of matmuls is associated by its extents") {
-  // (A B) v with a vector: B v first. 5 factors: the textbook example of the interval dynamic programme.
+  // (A B) v with a vector: B v first. 5 factors: the textbook example of the interval dynamic
+  // programme.
   const std::int64_t extents[] = {30, 35, 15, 5, 10, 20, 25};
   written w;
   value chain = w.arg({extents[0], extents[1]});
@@ -142,13 +159,16 @@ TEST_CASE("a chain of matmuls is associated by its extents") {
   for (std::size_t i = 1; i < factors.size(); ++i) chain = ir::matmul(chain, factors[i]);
   const auto& f = factors;
   w.output(chain);
-  w.output(ir::matmul(ir::matmul(f[0], ir::matmul(f[1], f[2])), ir::matmul(ir::matmul(f[3], f[4]), f[5])));  // 15,125 multiplications
+  w.output(ir::matmul(ir::matmul(f[0], ir::matmul(f[1], f[2])),
+                      ir::matmul(ir::matmul(f[3], f[4]), f[5])));  // 15,125 multiplications
   const saturated s(w.g);
   CHECK(s.report.saturated());
   CHECK(s.same(0, 1));
 }
 
-TEST_CASE("a dense layer on a tensor of rank three is one matmul, and so is the gradient of its weights") {
+TEST_CASE(
+    "a dense layer on a tensor of rank three is one matmul, and so is the gradient of its "
+    "weights") {
   written w;
   const dim batch = w.g.dims.symbol(0);
   const value x = w.arg({batch, 4, 6}), weight = w.arg({6, 3}), d = w.arg({batch, 4, 3});
@@ -163,11 +183,13 @@ TEST_CASE("a dense layer on a tensor of rank three is one matmul, and so is the 
   CHECK(rules::shape_of(s.graph, product->children[0]).size() == 2);
   const auto gradient = s.node(s.roots[1], op::matmul);
   REQUIRE(gradient);
-  CHECK(rules::shape_of(s.graph, gradient->children[0]) == ir::symbolic_shape{w.g.dims.mul(batch, dim(4)), dim(6)});
+  CHECK(rules::shape_of(s.graph, gradient->children[0]) ==
+        ir::symbolic_shape{w.g.dims.mul(batch, dim(4)), dim(6)});
 }
 
 TEST_CASE("an empty extent is not divided by, and its sums are 0") {
-  // s0 may be 0: then sum(x * (1/0)) is 0 and sum(x) * (1/0) is not a number. The scalar must stay inside.
+  // s0 may be 0: then sum(x * (1/0)) is 0 and sum(x) * (1/0) is not a number. The scalar must stay
+  // inside.
   written w;
   w.g.symbol_values = {0};
   const value x = w.arg({w.g.dims.symbol(0), 3}), scale = w.arg({});
@@ -189,11 +211,14 @@ TEST_CASE("random graphs saturate and every class stays one tensor") {
     saturated s(expression.graph());
     INFO("seed " << seed);
     CHECK(s.report.saturated());
-    const auto found = test::check_classes(s.graph, test::random_arguments(expression.graph(), seed), test::comparison::finite);
+    const auto found = test::check_classes(
+        s.graph, test::random_arguments(expression.graph(), seed), test::comparison::finite);
     CHECK_MESSAGE(found.difference <= 1e-4, found.text);
     compared += found.compared;
-    growth = std::max(growth, static_cast<double>(s.report.nodes) / static_cast<double>(s.report.nodes_before));
-    for (const ir::guard& g : s.graph.language().terms().guards) CHECK(g.holds != ir::guard::fact::equal);
+    growth = std::max(
+        growth, static_cast<double>(s.report.nodes) / static_cast<double>(s.report.nodes_before));
+    for (const ir::guard& g : s.graph.language().terms().guards)
+      CHECK(g.holds != ir::guard::fact::equal);
   }
   CHECK(compared > 15000);
   MESSAGE(compared << " e-nodes compared, largest growth " << growth);
@@ -218,7 +243,8 @@ TEST_CASE("with exact rules alone random graphs keep every bit, NaN and infinity
     saturated s(expression.graph(), exact);
     INFO("seed " << seed);
     CHECK(s.report.saturated());
-    const auto found = test::check_classes(s.graph, test::random_arguments(expression.graph(), seed, true));
+    const auto found =
+        test::check_classes(s.graph, test::random_arguments(expression.graph(), seed, true));
     CHECK_MESSAGE(found.difference == 0, found.text);
   }
 }
@@ -231,7 +257,8 @@ TEST_CASE("a training step of a transformer saturates under a second") {
   CHECK(s.report.seconds < 1);
   CHECK(s.report.nodes < 30 * s.report.nodes_before);
   CHECK(s.report.refused_unions == 0);
-  MESSAGE(step.size() << " nodes: " << s.report.nodes_before << " e-nodes before, " << s.report.nodes << " after, " << s.report.seconds * 1e3 << " ms");
+  MESSAGE(step.size() << " nodes: " << s.report.nodes_before << " e-nodes before, "
+                      << s.report.nodes << " after, " << s.report.seconds * 1e3 << " ms");
   MESSAGE(s.report.to_text());
 }
 

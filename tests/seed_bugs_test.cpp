@@ -12,6 +12,8 @@
 #include "support/close.hpp"
 #include "support/run_graph.hpp"
 #include <sinter/autodiff/reverse.hpp>
+#include <sinter/plan/nest.hpp>
+#include <sinter/rules/saturate.hpp>
 #include <sinter/sinter.hpp>
 
 namespace sn = sinter;
@@ -71,8 +73,8 @@ TEST_CASE("M1: the plan that runs is the one extracted: a rule switched off chan
   g.outputs.push_back({ir::matmul(ir::matmul(a, b), v).id, -1});
   const std::vector<reference_tensor> arguments{filled({64, 64}), filled({64, 64}),
                                                 filled({64, 1})};
-  sn::program with(g, test_support::all_code());
-  sn::program without(g, test_support::all_code(), {.disabled_rules = {"matmul-chain"}});
+  sn::program with(g, sinter::detail::all_code());
+  sn::program without(g, sinter::detail::all_code(), {.disabled_rules = {"matmul-chain"}});
   const double fast = plan_of(with, arguments).cost, slow = plan_of(without, arguments).cost;
   CHECK(fast < 0.5 * slow);
   check_against_interpreter(g, arguments);
@@ -124,7 +126,7 @@ TEST_CASE(
   value x = f32_argument(g, 0, {8, 8});
   for (int i = 0; i < 100; ++i) x = ir::matmul(x, x) * 0.1;
   g.outputs.push_back({x.id, -1});
-  sn::program p(g, test_support::all_code());
+  sn::program p(g, sinter::detail::all_code());
   const sn::planning::plan& plan = plan_of(p, {filled({8, 8})});
   CHECK(plan.cost < 1e6);
   CHECK(plan.nests.size() <= 101);
@@ -149,7 +151,7 @@ TEST_CASE("M8: common subexpressions and constants are found") {
   CHECK(g.size() == nodes + 1);
   g.outputs.push_back(
       {(x * (ir::constant(g, dtype::f32, 2) + ir::constant(g, dtype::f32, 3))).id, -1});
-  sn::program p(g, test_support::all_code());
+  sn::program p(g, sinter::detail::all_code());
   for (const auto& n : plan_of(p, {filled({4})}).nests)
     for (const auto& s : n.body) CHECK(s.code != op::add);
   check_against_interpreter(g, {filled({4})});
@@ -202,7 +204,7 @@ TEST_CASE(
   value chain = early;
   for (int i = 0; i < 3; ++i) chain = ir::matmul(chain, x);
   g.outputs.push_back({ir::matmul(chain, early).id, -1});
-  sn::program p(g, test_support::all_code(), {.disabled_rules = {"matmul-chain"}});
+  sn::program p(g, sinter::detail::all_code(), {.disabled_rules = {"matmul-chain"}});
   const sn::planning::plan& plan = plan_of(p, {filled({64, 64})});
   CHECK(plan.lower_bound_bytes >= 2 * 64 * 64 * sizeof(float));
   CHECK(plan.arena_bytes >= plan.lower_bound_bytes);
@@ -219,7 +221,7 @@ TEST_CASE("Z1: every nest has a cost, and fusing is cheaper than not") {
   ir::graph g;
   const value x = f32_argument(g, 0, {512, 512});
   g.outputs.push_back({ir::unary(op::exp, ir::unary(op::tanh, x) * 2.0).id, -1});
-  sn::program p(g, test_support::all_code());
+  sn::program p(g, sinter::detail::all_code());
   const sn::planning::plan& plan = plan_of(p, {filled({512, 512})});
   REQUIRE(plan.nests.size() == 1);
   CHECK(plan.nests[0].predicted_nanoseconds > 0);
@@ -250,7 +252,7 @@ TEST_CASE("Z6, Z7: constants do not end a nest, and two arguments meet in one") 
   ir::graph g;
   const value x = f32_argument(g, 0, {64}), y = f32_argument(g, 1, {64});
   g.outputs.push_back({((x * 3.0 + y) * 0.5 - 1.0).id, -1});
-  sn::program p(g, test_support::all_code());
+  sn::program p(g, sinter::detail::all_code());
   CHECK(plan_of(p, {filled({64}), filled({64})}).nests.size() == 1);
   check_against_interpreter(g, {filled({64}), filled({64})});
 }

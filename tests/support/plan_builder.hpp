@@ -29,9 +29,12 @@ using sinter::planning::step;
 using sinter::planning::step_kind;
 using sinter::planning::view_step;
 
-inline symbolic_shape shape(std::initializer_list<dim> extents) { return symbolic_shape(extents.begin(), extents.end()); }
+inline symbolic_shape shape(std::initializer_list<dim> extents) {
+  return symbolic_shape(extents.begin(), extents.end());
+}
 
-inline int add_buffer(plan& p, place where, int number, dtype type, const symbolic_shape& extents, std::int64_t room = 0) {
+inline int add_buffer(plan& p, place where, int number, dtype type, const symbolic_shape& extents,
+                      std::int64_t room = 0) {
   sinter::planning::buffer b;
   b.place = where;
   b.number = number;
@@ -54,7 +57,8 @@ inline access whole(const plan& p, int buffer) {
 }
 
 // The access through one more movement op, seen as `result`.
-inline access through(access a, op code, const symbolic_shape& result, std::initializer_list<std::int64_t> attributes = {},
+inline access through(access a, op code, const symbolic_shape& result,
+                      std::initializer_list<std::int64_t> attributes = {},
                       std::initializer_list<dim> dims = {}) {
   view_step s;
   s.code = code;
@@ -67,7 +71,9 @@ inline access through(access a, op code, const symbolic_shape& result, std::init
   return a;
 }
 
-inline access broadcast(access a, const symbolic_shape& result) { return through(std::move(a), op::broadcast_to, result); }
+inline access broadcast(access a, const symbolic_shape& result) {
+  return through(std::move(a), op::broadcast_to, result);
+}
 
 // Builds the body of one nest.
 struct body {
@@ -98,7 +104,8 @@ struct body {
     s.kind = step_kind::constant;
     s.level = where;
     s.type = type;
-    s.constant = type == dtype::i64 ? static_cast<std::int64_t>(value) : std::bit_cast<std::int64_t>(value);
+    s.constant =
+        type == dtype::i64 ? static_cast<std::int64_t>(value) : std::bit_cast<std::int64_t>(value);
     return push(s);
   }
   int map(op code, dtype type, std::initializer_list<int> operands, level where = level::full) {
@@ -110,7 +117,8 @@ struct body {
     for (int o : operands) s.operands.push_back(o);
     return push(s);
   }
-  int fused(const sinter::ir::instruction& instruction, std::initializer_list<int> operands, level where = level::full) {
+  int fused(const sinter::ir::instruction& instruction, std::initializer_list<int> operands,
+            level where = level::full) {
     const int i = map(op::add, instruction.structure.type, operands, where);
     n.body.back().fused = &instruction;
     return i;
@@ -156,7 +164,8 @@ std::vector<const void*> pointers(const T&... vectors) {
   return {static_cast<const void*>(vectors.data())...};
 }
 
-inline void run(sinter::exec::executor& e, std::vector<const void*> arguments, std::vector<void*> outputs) {
+inline void run(sinter::exec::executor& e, std::vector<const void*> arguments,
+                std::vector<void*> outputs) {
   e.run(arguments, outputs);
 }
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <vector>
 
-#include <sinter/exec/library.hpp>
-#include <sinter/function/program.hpp>
+#include <sinter/function/code.hpp>
+#include <sinter/graph/bind.hpp>
 #include <sinter/graph/interpret.hpp>
 
 namespace test_support {
@@ -47,19 +47,6 @@ struct raw_tensor {
   }
 };
 
-// Everything for every dtype: what a graph that is made at run time needs.
-inline sinter::program_code all_code() {
-  sinter::program_code out{
-      sinter::exec::make_kernel_table<std::uint8_t, std::int32_t, std::int64_t, float, double>(),
-      sinter::exec::all_products(),
-      {}};
-  for (const sinter::ir::instruction& i : sinter::exec::library_instructions<float>())
-    out.instructions.push_back(i);
-  for (const sinter::ir::instruction& i : sinter::exec::library_instructions<double>())
-    out.instructions.push_back(i);
-  return out;
-}
-
 // Results of a program for these arguments, one per output.
 inline std::vector<reference_tensor> run(sinter::program& p,
                                          std::span<const reference_tensor> arguments) {
@@ -92,7 +79,7 @@ inline std::vector<reference_tensor> run(sinter::program& p,
 inline std::vector<reference_tensor> run(const sinter::ir::graph& g,
                                          std::span<const reference_tensor> arguments,
                                          sinter::program_options options = {}) {
-  sinter::program p(g, all_code(), std::move(options));
+  sinter::program p(g, sinter::detail::all_code(), std::move(options));
   return run(p, arguments);
 }
 

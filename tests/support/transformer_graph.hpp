@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A training step of a transformer as a graph: pre-norm blocks of multi-head attention and a feed-forward layer, a
-// cross-entropy head, gradients by every parameter and a plain gradient step. About 250 nodes per block.
+// A training step of a transformer as a graph: pre-norm blocks of multi-head attention and a
+// feed-forward layer, a cross-entropy head, gradients by every parameter and a plain gradient step.
+// About 250 nodes per block.
 #pragma once
 
 #include <sinter/autodiff/reverse.hpp>
@@ -8,7 +9,8 @@
 namespace sinter::test {
 
 struct transformer_sizes {
-  std::int64_t blocks = 3, batch = 4, length = 16, width = 32, heads = 4, hidden = 128, classes = 10;
+  std::int64_t blocks = 3, batch = 4, length = 16, width = 32, heads = 4, hidden = 128,
+               classes = 10;
   bool symbolic_batch = true;
 };
 
@@ -28,7 +30,8 @@ class transformer_builder {
     ir::value h = input({batch_, s_.length, s_.width});
     for (std::int64_t i = 0; i < s_.blocks; ++i) h = block(h);
     h = ir::mean(norm(h), 2, false);  // over the positions
-    const ir::value logits = ir::matmul(h, parameter({s_.width, s_.classes})) + parameter({s_.classes});
+    const ir::value logits =
+        ir::matmul(h, parameter({s_.width, s_.classes})) + parameter({s_.classes});
     const ir::value label = ir::argument(g_, dtype::i64, next_++, {batch_});
     const ir::value losses{&g_, ir::append(g_, ir::op::cross_entropy, {logits.id, label.id})};
     const ir::value loss = ir::mean(losses, 1, false);
@@ -42,7 +45,9 @@ class transformer_builder {
   }
 
  private:
-  ir::value input(const ir::symbolic_shape& shape) { return ir::argument(g_, dtype::f32, next_++, shape); }
+  ir::value input(const ir::symbolic_shape& shape) {
+    return ir::argument(g_, dtype::f32, next_++, shape);
+  }
   ir::value parameter(const ir::symbolic_shape& shape) {
     parameters_.push_back(input(shape));
     return parameters_.back();
@@ -54,10 +59,14 @@ class transformer_builder {
     return n * parameter({s_.width}) + parameter({s_.width});
   }
 
-  ir::value dense(ir::value x, std::int64_t from, std::int64_t to) { return ir::matmul(leading(x), leading_weight(x, from, to)) + parameter({to}); }
+  ir::value dense(ir::value x, std::int64_t from, std::int64_t to) {
+    return ir::matmul(leading(x), leading_weight(x, from, to)) + parameter({to});
+  }
   ir::value leading(ir::value x) { return x; }
   // Weights get leading axes so that ranks agree, as the front end does.
-  ir::value leading_weight(ir::value x, std::int64_t from, std::int64_t to) { return ir::with_leading_ones(parameter({from, to}), x.rank()); }
+  ir::value leading_weight(ir::value x, std::int64_t from, std::int64_t to) {
+    return ir::with_leading_ones(parameter({from, to}), x.rank());
+  }
 
   ir::value heads(ir::value x) {
     const std::int64_t axes[] = {0, 2, 1, 3};
@@ -66,11 +75,15 @@ class transformer_builder {
 
   ir::value block(ir::value x) {
     const ir::value n = norm(x);
-    const ir::value q = heads(dense(n, s_.width, s_.width)), k = heads(dense(n, s_.width, s_.width)), v = heads(dense(n, s_.width, s_.width));
-    const ir::value scores = ir::matmul(q, k, false, true) * (1 / std::sqrt(static_cast<double>(s_.width / s_.heads)));
+    const ir::value q = heads(dense(n, s_.width, s_.width)),
+                    k = heads(dense(n, s_.width, s_.width)),
+                    v = heads(dense(n, s_.width, s_.width));
+    const ir::value scores =
+        ir::matmul(q, k, false, true) * (1 / std::sqrt(static_cast<double>(s_.width / s_.heads)));
     const ir::value weights{&g_, ir::append(g_, ir::op::softmax, {scores.id}, {8})};
     const std::int64_t axes[] = {0, 2, 1, 3};
-    const ir::value mixed = ir::reshape(ir::permute(ir::matmul(weights, v), axes), {batch_, s_.length, s_.width});
+    const ir::value mixed =
+        ir::reshape(ir::permute(ir::matmul(weights, v), axes), {batch_, s_.length, s_.width});
     x = x + dense(mixed, s_.width, s_.width);
     const ir::value up = ir::unary(ir::op::gelu, dense(norm(x), s_.width, s_.hidden));
     return x + dense(up, s_.hidden, s_.width);
@@ -83,6 +96,8 @@ class transformer_builder {
   std::vector<ir::value> parameters_;
 };
 
-inline ir::graph transformer_training_step(const transformer_sizes& sizes = {}) { return transformer_builder(sizes).build(); }
+inline ir::graph transformer_training_step(const transformer_sizes& sizes = {}) {
+  return transformer_builder(sizes).build();
+}
 
 }  // namespace sinter::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a reverse sweep remembers: for every node whether it lies between a requested variable and the loss, and the
-// node that holds its adjoint (the derivative of the loss with respect to it) as far as it is summed up. Gradient
-// rules see one node at a time through `pullback`.
+// What a reverse sweep remembers: for every node whether it lies between a requested variable and
+// the loss, and the node that holds its adjoint (the derivative of the loss with respect to it) as
+// far as it is summed up. Gradient rules see one node at a time through `pullback`.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,25 @@
 
 namespace sinter::ir {
 
-/// Adjoints of the nodes up to a loss. One vector holds both facts, since a sweep in constant evaluation pays for
-/// every statement: Clang stops after 1,048,576 of them.
+/// Adjoints of the nodes up to a loss. One vector holds both facts, since a sweep in constant
+/// evaluation pays for every statement: Clang stops after 1,048,576 of them.
 class adjoint_table {
  public:
   adjoint_table() = delete;
-  constexpr adjoint_table(graph& g, int loss) : graph_(&g), state_(static_cast<std::size_t>(loss) + 1, inactive) {}
+  constexpr adjoint_table(graph& g, int loss)
+      : graph_(&g), state_(static_cast<std::size_t>(loss) + 1, inactive) {}
 
   constexpr void activate(int node) { state_[static_cast<std::size_t>(node)] = no_adjoint; }
-  constexpr bool active(int node) const { return state_[static_cast<std::size_t>(node)] != inactive; }
+  constexpr bool active(int node) const {
+    return state_[static_cast<std::size_t>(node)] != inactive;
+  }
 
   /// The node with the adjoint of `node`, or a negative number if nothing has reached it.
   constexpr int adjoint(int node) const { return state_[static_cast<std::size_t>(node)]; }
 
-  /// Adds `contribution` to the adjoint of `node`. It may have the shape that `node` was broadcast to (a scalar
-  /// operand of an element-wise op included); what is summed over then is what broadcasting repeated.
+  /// Adds `contribution` to the adjoint of `node`. It may have the shape that `node` was broadcast
+  /// to (a scalar operand of an element-wise op included); what is summed over then is what
+  /// broadcasting repeated.
   constexpr void add(int node, value contribution) {
     const symbolic_shape shape = (*graph_)[node].shape;  // a copy: appending moves the nodes
     contribution = sum_to(contribution, shape);
@@ -42,8 +46,9 @@ class adjoint_table {
   flat_vector<int> state_;
 };
 
-/// One node during the sweep: its rule reads operands, result and adjoint, and adds to the adjoints of those operands
-/// that lead to a variable. All of `adjoint`, `result` and a tensor operand of an element-wise op have one shape.
+/// One node during the sweep: its rule reads operands, result and adjoint, and adds to the adjoints
+/// of those operands that lead to a variable. All of `adjoint`, `result` and a tensor operand of an
+/// element-wise op have one shape.
 struct pullback {
   adjoint_table& table;
   value result;
@@ -52,9 +57,13 @@ struct pullback {
   constexpr graph& owner() const { return *result.owner; }
   constexpr value operand(int i) const { return {result.owner, result.owner->input(result.id, i)}; }
   constexpr int operand_count() const { return result.get().input_count; }
-  constexpr std::int64_t attribute(int i) const { return owner().attributes(result.id)[static_cast<std::size_t>(i)]; }
+  constexpr std::int64_t attribute(int i) const {
+    return owner().attributes(result.id)[static_cast<std::size_t>(i)];
+  }
   constexpr bool wants(int i) const { return table.active(owner().input(result.id, i)); }
-  constexpr void add(int i, value contribution) const { table.add(owner().input(result.id, i), contribution); }
+  constexpr void add(int i, value contribution) const {
+    table.add(owner().input(result.id, i), contribution);
+  }
 };
 
 }  // namespace sinter::ir

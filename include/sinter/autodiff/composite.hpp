@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Gradient rules of composites in closed form. The rules of their expansions would differentiate the subtraction of
-// the maximum and the mean separately and leave terms behind that cancel; these do not. They read the composite's own
-// output, and where they need an inner value (a deviation, a one-hot mask) they write it as graph/composite.hpp does,
-// so that it is the same e-class.
+// Gradient rules of composites in closed form. The rules of their expansions would differentiate
+// the subtraction of the maximum and the mean separately and leave terms behind that cancel; these
+// do not. They read the composite's own output, and where they need an inner value (a deviation, a
+// one-hot mask) they write it as graph/composite.hpp does, so that it is the same e-class.
 #pragma once
 
 #include <sinter/autodiff/adjoint.hpp>
@@ -41,13 +41,14 @@ constexpr void rms_norm(const pullback& p) {
 constexpr void cross_entropy(const pullback& p) {
   const value logits = p.operand(0), labels = p.operand(1);
   const int last = logits.rank() - 1;
-  const value probabilities{logits.owner, append(p.owner(), op::softmax, {logits.id}, {std::int64_t{1} << last})};
+  const value probabilities{logits.owner,
+                            append(p.owner(), op::softmax, {logits.id}, {std::int64_t{1} << last})};
   // u8 would count the classes modulo 256.
   const value wide = labels.type() == dtype::u8 ? ir::cast(labels, dtype::i32) : labels;
   symbolic_shape column = wide.shape();
   column.push_back(dim(1));
-  const value is_label =
-      elementwise(op::equal, {iota(p.owner(), wide.type(), logits.shape(), last), ir::reshape(wide, column)});
+  const value is_label = elementwise(
+      op::equal, {iota(p.owner(), wide.type(), logits.shape(), last), ir::reshape(wide, column)});
   p.add(0, (probabilities - ir::cast(is_label, logits.type())) * ir::reshape(p.adjoint, column));
 }
 

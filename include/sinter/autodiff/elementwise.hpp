@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Gradient rules of element-wise ops: functions named after the op. In the comments d is the adjoint of the result y.
-// A rule for one operand runs only if that operand is wanted; the others ask. Rules prefer y to a second evaluation.
+// Gradient rules of element-wise ops: functions named after the op. In the comments d is the
+// adjoint of the result y. A rule for one operand runs only if that operand is wanted; the others
+// ask. Rules prefer y to a second evaluation.
 #pragma once
 
 #include <sinter/autodiff/adjoint.hpp>
@@ -46,8 +47,8 @@ constexpr void erf(const pullback& p) {
 
 constexpr void sigmoid(const pullback& p) { p.add(0, p.adjoint * (p.result * (1.0 - p.result))); }
 
-// Zero at 0, as PyTorch and JAX choose among the subgradients. The mask is taken from the result, which is positive
-// where the operand is: the result is in memory anyway, the operand often is not.
+// Zero at 0, as PyTorch and JAX choose among the subgradients. The mask is taken from the result,
+// which is positive where the operand is: the result is in memory anyway, the operand often is not.
 constexpr void relu(const pullback& p) {
   const value zero = constant_like(p.result, 0);
   p.add(0, where(elementwise(op::less, {zero, p.result}), p.adjoint, zero));
@@ -55,7 +56,8 @@ constexpr void relu(const pullback& p) {
 
 // x Phi(x) with Phi the normal distribution function: Phi(x) + x phi(x).
 constexpr void gelu(const pullback& p) {
-  constexpr double inverse_root_two = 0.70710678118654752440, inverse_root_two_pi = 0.39894228040143267794;
+  constexpr double inverse_root_two = 0.70710678118654752440,
+                   inverse_root_two_pi = 0.39894228040143267794;
   const value x = p.operand(0);
   const value distribution = (unary(op::erf, x * inverse_root_two) + 1.0) * 0.5;
   const value density = unary(op::exp, (x * x) * -0.5) * inverse_root_two_pi;
@@ -77,7 +79,9 @@ constexpr void silu(const pullback& p) {
   p.add(0, p.adjoint * (s + p.result * (1.0 - s)));
 }
 
-constexpr void softplus(const pullback& p) { p.add(0, p.adjoint * unary(op::sigmoid, p.operand(0))); }
+constexpr void softplus(const pullback& p) {
+  p.add(0, p.adjoint * unary(op::sigmoid, p.operand(0)));
+}
 
 // Only floats are active, so this is a change of width; rounding counts as the identity.
 constexpr void cast(const pullback& p) { p.add(0, ir::cast(p.adjoint, p.operand(0).type())); }
@@ -112,21 +116,27 @@ constexpr void mod(const pullback& p) {
   if (p.wants(1)) p.add(1, -(p.adjoint * unary(op::floor, p.operand(0) / p.operand(1))));
 }
 
-// b a^(b-1) and y log(a). Where a is 0, log(1) stands in, because y log(a) tends to 0 there for b > 0; where b is 0,
-// the power is taken with exponent 1, because 0 * a^-1 is no number for a = 0. A negative base has no derivative by
-// the exponent: NaN.
+// b a^(b-1) and y log(a). Where a is 0, log(1) stands in, because y log(a) tends to 0 there for b >
+// 0; where b is 0, the power is taken with exponent 1, because 0 * a^-1 is no number for a = 0. A
+// negative base has no derivative by the exponent: NaN.
 constexpr void pow(const pullback& p) {
   const value a = p.operand(0), b = p.operand(1), d = p.adjoint;
-  const auto power = [](value base, value exponent) { return elementwise(op::pow, {base, exponent}); };
+  const auto power = [](value base, value exponent) {
+    return elementwise(op::pow, {base, exponent});
+  };
   if (p.wants(0)) {
     if (b.get().code == op::constant) {
       const double exponent = constant_value(*b.owner, b.id);
       const double rest = exponent - 1;
-      if (rest == 0) p.add(0, d);
-      else if (rest == 1) p.add(0, (d * exponent) * a);
-      else if (exponent != 0) p.add(0, (d * exponent) * power(a, constant_like(b, rest)));
+      if (rest == 0)
+        p.add(0, d);
+      else if (rest == 1)
+        p.add(0, (d * exponent) * a);
+      else if (exponent != 0)
+        p.add(0, (d * exponent) * power(a, constant_like(b, rest)));
     } else {
-      const value one = constant_like(b, 1), is_zero = elementwise(op::equal, {b, constant_like(b, 0)});
+      const value one = constant_like(b, 1),
+                  is_zero = elementwise(op::equal, {b, constant_like(b, 0)});
       p.add(0, d * (b * power(a, ir::where(is_zero, one, b - one))));
     }
   }
@@ -143,8 +153,12 @@ constexpr void extremum(const pullback& p, value first) {
   if (p.wants(0)) p.add(0, ir::where(tie, half, ir::where(first, d, zero)));
   if (p.wants(1)) p.add(1, ir::where(tie, half, ir::where(first, zero, d)));
 }
-constexpr void maximum(const pullback& p) { extremum(p, elementwise(op::less, {p.operand(1), p.operand(0)})); }
-constexpr void minimum(const pullback& p) { extremum(p, elementwise(op::less, {p.operand(0), p.operand(1)})); }
+constexpr void maximum(const pullback& p) {
+  extremum(p, elementwise(op::less, {p.operand(1), p.operand(0)}));
+}
+constexpr void minimum(const pullback& p) {
+  extremum(p, elementwise(op::less, {p.operand(0), p.operand(1)}));
+}
 
 // ---- three operands
 

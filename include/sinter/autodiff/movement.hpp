@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Gradient rules of movement ops: each is the transpose of a linear map that copies, repeats or drops elements.
+// Gradient rules of movement ops: each is the transpose of a linear map that copies, repeats or
+// drops elements.
 #pragma once
 
 #include <sinter/autodiff/adjoint.hpp>
 
 namespace sinter::ir::backward {
 
-constexpr void reshape(const pullback& p) { p.add(0, ir::reshape(p.adjoint, p.operand(0).shape())); }
+constexpr void reshape(const pullback& p) {
+  p.add(0, ir::reshape(p.adjoint, p.operand(0).shape()));
+}
 
 constexpr void permute(const pullback& p) {
   inline_vector<std::int64_t, max_rank> inverse;
@@ -15,8 +18,12 @@ constexpr void permute(const pullback& p) {
   p.add(0, ir::permute(p.adjoint, inverse));
 }
 
-constexpr void broadcast_to(const pullback& p) { p.add(0, p.adjoint); }  // `add` sums to the operand's shape
-constexpr void sum_to(const pullback& p) { p.add(0, ir::broadcast_to(p.adjoint, p.operand(0).shape())); }
+constexpr void broadcast_to(const pullback& p) {
+  p.add(0, p.adjoint);
+}  // `add` sums to the operand's shape
+constexpr void sum_to(const pullback& p) {
+  p.add(0, ir::broadcast_to(p.adjoint, p.operand(0).shape()));
+}
 
 constexpr symbolic_shape every_second_dim(std::span<const dim> pairs, std::size_t first) {
   symbolic_shape out;
@@ -29,11 +36,13 @@ constexpr void pad(const pullback& p) {
   const symbolic_shape start = every_second_dim(p.owner().node_dims(p.result.id), 0);
   symbolic_shape stop = p.operand(0).shape();
   for (std::size_t i = 0; i < stop.size(); ++i) stop[i] = dims.add(start[i], stop[i]);
-  p.add(0, ir::slice(p.adjoint, start, stop, inline_vector<std::int64_t, max_rank>::filled(stop.size(), 1)));
+  p.add(0, ir::slice(p.adjoint, start, stop,
+                     inline_vector<std::int64_t, max_rank>::filled(stop.size(), 1)));
 }
 
-// Puts step - 1 zeros behind every element along `axis`. As a matrix [elements up to and with the axis, elements
-// behind it] that is padding of the rows, which needs no extra axis and leaves movement only.
+// Puts step - 1 zeros behind every element along `axis`. As a matrix [elements up to and with the
+// axis, elements behind it] that is padding of the rows, which needs no extra axis and leaves
+// movement only.
 constexpr value spread(value x, int axis, std::int64_t step) {
   dim_table& dims = x.owner->dims;
   symbolic_shape shape = x.shape();
@@ -41,13 +50,15 @@ constexpr value spread(value x, int axis, std::int64_t step) {
   for (int i = 0; i <= axis; ++i) rows = dims.mul(rows, shape[i]);
   for (int i = axis + 1; i < x.rank(); ++i) columns = dims.mul(columns, shape[i]);
   const value matrix = ir::reshape(x, {rows, columns});
-  const value padded = ir::pad(matrix, {dim(0), dim(0)}, {dim(0), dims.mul(columns, dim(step - 1))});
+  const value padded =
+      ir::pad(matrix, {dim(0), dim(0)}, {dim(0), dims.mul(columns, dim(step - 1))});
   shape[axis] = dims.mul(shape[axis], dim(step));
   return ir::reshape(padded, shape);
 }
 
-// Back into the places that the slice read; zeros elsewhere. A spread axis ends with step - 1 zeros, of which some may
-// lie behind the operand's end: they are cut off last, when the length can no longer be too short.
+// Back into the places that the slice read; zeros elsewhere. A spread axis ends with step - 1
+// zeros, of which some may lie behind the operand's end: they are cut off last, when the length can
+// no longer be too short.
 constexpr void slice(const pullback& p) {
   dim_table& dims = p.owner().dims;
   const symbolic_shape start = every_second_dim(p.owner().node_dims(p.result.id), 0);
@@ -66,7 +77,8 @@ constexpr void slice(const pullback& p) {
   const value padded = ir::pad(spaced, start, behind);
   if (!strided) return p.add(0, padded);
   const symbolic_shape origin = symbolic_shape::filled(extents.size(), dim(0));
-  p.add(0, ir::slice(padded, origin, extents, inline_vector<std::int64_t, max_rank>::filled(extents.size(), 1)));
+  p.add(0, ir::slice(padded, origin, extents,
+                     inline_vector<std::int64_t, max_rank>::filled(extents.size(), 1)));
 }
 
 constexpr void flip(const pullback& p) { p.add(0, ir::flip(p.adjoint, p.attribute(0))); }

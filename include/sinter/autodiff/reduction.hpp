@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Gradient rules of reductions. The reduced axes are there with extent 1, so the adjoint of the result broadcasts
-// against the operand as it is.
+// Gradient rules of reductions. The reduced axes are there with extent 1, so the adjoint of the
+// result broadcasts against the operand as it is.
 #pragma once
 
 #include <sinter/autodiff/adjoint.hpp>
 
 namespace sinter::ir::backward {
 
-constexpr void reduce_sum(const pullback& p) { p.add(0, ir::broadcast_to(p.adjoint, p.operand(0).shape())); }
+constexpr void reduce_sum(const pullback& p) {
+  p.add(0, ir::broadcast_to(p.adjoint, p.operand(0).shape()));
+}
 
 // For the largest and the smallest element; elements that tie share the adjoint equally.
 constexpr void reduce_extremum(const pullback& p) {
@@ -17,12 +19,14 @@ constexpr void reduce_extremum(const pullback& p) {
   p.add(0, ir::where(chosen, p.adjoint / count, constant_like(x, 0)));
 }
 
-// The derivative by x_i is the product of the others. Dividing y by x_i fails for zeros, so they are taken out: with P
-// the product of the elements that are not zero (a zero counts as 1), that product is
+// The derivative by x_i is the product of the others. Dividing y by x_i fails for zeros, so they
+// are taken out: with P the product of the elements that are not zero (a zero counts as 1), that
+// product is
 //     P / (x_i, or 1 if it is 0)  *  (1, s or 0 if none, one or more of the others are zero),
-// where s is the sum of the other zeros. s is 0 as a number but has the right derivative: first and second derivatives
-// are exact however many zeros there are. Linear work, and no extent has to be known, unlike prefix products. Where P
-// overflows or an element is infinite the quotient loses what prefix products would keep.
+// where s is the sum of the other zeros. s is 0 as a number but has the right derivative: first and
+// second derivatives are exact however many zeros there are. Linear work, and no extent has to be
+// known, unlike prefix products. Where P overflows or an element is infinite the quotient loses
+// what prefix products would keep.
 constexpr void reduce_prod(const pullback& p) {
   const value x = p.operand(0), zero = constant_like(x, 0), one = constant_like(x, 1);
   const std::int64_t axes = p.attribute(0);
@@ -31,7 +35,8 @@ constexpr void reduce_prod(const pullback& p) {
   const value count = ir::cast(is_zero, x.type());
   const value other_zeros = sum(count, axes) - count, other_zero_sum = sum(zeros, axes) - zeros;
   const auto equals = [](value a, value b) { return elementwise(op::equal, {a, b}); };
-  const value from_zeros = ir::where(equals(other_zeros, zero), one, ir::where(equals(other_zeros, one), other_zero_sum, zero));
+  const value from_zeros = ir::where(equals(other_zeros, zero), one,
+                                     ir::where(equals(other_zeros, one), other_zero_sum, zero));
   p.add(0, (p.adjoint * (reduce(op::reduce_prod, filled, axes) / filled)) * from_zeros);
 }
 

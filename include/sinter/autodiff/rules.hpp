@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The gradient rule of every op: two switches without a default label, so that an op without an entry is a warning.
+// The gradient rule of every op: two switches without a default label, so that an op without an
+// entry is a warning.
 #pragma once
 
 #include <array>
@@ -17,22 +18,79 @@ namespace detail {
 
 constexpr bool has_gradient_rule(op code) {
   switch (code) {
-    case op::argument: case op::constant: case op::extent: case op::iota: case op::random_uniform:
-    case op::sign: case op::floor: case op::ceil: case op::round: case op::floor_divide: case op::stop_gradient:
-    case op::logical_not: case op::less: case op::less_equal: case op::equal: case op::not_equal:
-    case op::bit_and: case op::bit_or: case op::bit_xor: case op::shift_left: case op::shift_right:
-    case op::argmax: case op::gradient:
-      return false;
-    case op::neg: case op::abs: case op::sqrt: case op::rsqrt: case op::recip: case op::exp: case op::exp2:
-    case op::log: case op::log2: case op::sin: case op::cos: case op::tanh: case op::erf: case op::sigmoid:
-    case op::relu: case op::gelu: case op::gelu_tanh: case op::silu: case op::softplus: case op::cast:
-    case op::add: case op::sub: case op::mul: case op::div: case op::mod: case op::pow: case op::maximum:
-    case op::minimum: case op::where: case op::multiply_add:
-    case op::reduce_sum: case op::reduce_max: case op::reduce_min: case op::reduce_prod:
-    case op::reshape: case op::permute: case op::broadcast_to: case op::sum_to: case op::pad: case op::slice:
-    case op::flip: case op::concat: case op::matmul: case op::gather: case op::scatter_add:
-    case op::softmax: case op::log_softmax: case op::layer_norm: case op::rms_norm: case op::cross_entropy:
-      return true;
+    case op::argument:
+    case op::constant:
+    case op::extent:
+    case op::iota:
+    case op::random_uniform:
+    case op::sign:
+    case op::floor:
+    case op::ceil:
+    case op::round:
+    case op::floor_divide:
+    case op::stop_gradient:
+    case op::logical_not:
+    case op::less:
+    case op::less_equal:
+    case op::equal:
+    case op::not_equal:
+    case op::bit_and:
+    case op::bit_or:
+    case op::bit_xor:
+    case op::shift_left:
+    case op::shift_right:
+    case op::argmax:
+    case op::gradient: return false;
+    case op::neg:
+    case op::abs:
+    case op::sqrt:
+    case op::rsqrt:
+    case op::recip:
+    case op::exp:
+    case op::exp2:
+    case op::log:
+    case op::log2:
+    case op::sin:
+    case op::cos:
+    case op::tanh:
+    case op::erf:
+    case op::sigmoid:
+    case op::relu:
+    case op::gelu:
+    case op::gelu_tanh:
+    case op::silu:
+    case op::softplus:
+    case op::cast:
+    case op::add:
+    case op::sub:
+    case op::mul:
+    case op::div:
+    case op::mod:
+    case op::pow:
+    case op::maximum:
+    case op::minimum:
+    case op::where:
+    case op::multiply_add:
+    case op::reduce_sum:
+    case op::reduce_max:
+    case op::reduce_min:
+    case op::reduce_prod:
+    case op::reshape:
+    case op::permute:
+    case op::broadcast_to:
+    case op::sum_to:
+    case op::pad:
+    case op::slice:
+    case op::flip:
+    case op::concat:
+    case op::matmul:
+    case op::gather:
+    case op::scatter_add:
+    case op::softmax:
+    case op::log_softmax:
+    case op::layer_norm:
+    case op::rms_norm:
+    case op::cross_entropy: return true;
   }
   return false;
 }
@@ -40,18 +98,23 @@ constexpr bool has_gradient_rule(op code) {
 // A table, because constant evaluation counts every case label that a switch passes over.
 inline constexpr std::array<bool, op_count> differentiable_ops = [] {
   std::array<bool, op_count> out{};
-  for (const op_info& row : op_table) out[static_cast<std::size_t>(row.code)] = has_gradient_rule(row.code);
+  for (const op_info& row : op_table)
+    out[static_cast<std::size_t>(row.code)] = has_gradient_rule(row.code);
   return out;
 }();
 
 }  // namespace detail
 
-/// Does a derivative pass through the op at all? False for leaves, for what yields integers or booleans, for steps
-/// (floor, sign: their derivative is 0 wherever there is one) and for stop_gradient.
-constexpr bool differentiable(op code) { return detail::differentiable_ops[static_cast<std::size_t>(code)]; }
+/// Does a derivative pass through the op at all? False for leaves, for what yields integers or
+/// booleans, for steps (floor, sign: their derivative is 0 wherever there is one) and for
+/// stop_gradient.
+constexpr bool differentiable(op code) {
+  return detail::differentiable_ops[static_cast<std::size_t>(code)];
+}
 
-/// Adds the contributions of one node to the adjoints of its operands. At least one operand must be wanted.
-/// Constant evaluation counts the cases it passes over on its way, so the frequent ones stand first.
+/// Adds the contributions of one node to the adjoints of its operands. At least one operand must be
+/// wanted. Constant evaluation counts the cases it passes over on its way, so the frequent ones
+/// stand first.
 constexpr void apply_gradient_rule(const pullback& p) {
   switch (p.result.get().code) {
     case op::add: return backward::add(p);
@@ -111,12 +174,29 @@ constexpr void apply_gradient_rule(const pullback& p) {
     case op::rms_norm: return backward::rms_norm(p);
     case op::cross_entropy: return backward::cross_entropy(p);
 
-    case op::argument: case op::constant: case op::extent: case op::iota: case op::random_uniform:
-    case op::sign: case op::floor: case op::ceil: case op::round: case op::floor_divide: case op::stop_gradient:
-    case op::logical_not: case op::less: case op::less_equal: case op::equal: case op::not_equal:
-    case op::bit_and: case op::bit_or: case op::bit_xor: case op::shift_left: case op::shift_right:
-    case op::argmax: case op::gradient:
-      return;
+    case op::argument:
+    case op::constant:
+    case op::extent:
+    case op::iota:
+    case op::random_uniform:
+    case op::sign:
+    case op::floor:
+    case op::ceil:
+    case op::round:
+    case op::floor_divide:
+    case op::stop_gradient:
+    case op::logical_not:
+    case op::less:
+    case op::less_equal:
+    case op::equal:
+    case op::not_equal:
+    case op::bit_and:
+    case op::bit_or:
+    case op::bit_xor:
+    case op::shift_left:
+    case op::shift_right:
+    case op::argmax:
+    case op::gradient: return;
   }
 }
 

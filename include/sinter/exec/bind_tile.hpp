@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A tile program and what is needed to bind it again: the nest's body, its analysis, and the memory of the last binding.
+// A tile program and what is needed to bind it again: the nest's body, its analysis, and the memory
+// of the last binding.
 #pragma once
 
 #include <memory>
@@ -22,8 +23,8 @@ class bound_tile {
     emitter_->reserve();
   }
 
-  /// Binds to extents and strides; allocates nothing. Throws graph_error for a body that does not fit its nest and
-  /// dtype_error where a kernel is missing.
+  /// Binds to extents and strides; allocates nothing. Throws graph_error for a body that does not
+  /// fit its nest and dtype_error where a kernel is missing.
   void bind(const binding& at, const walk_request& request) {
     schedule_->bind(at, request);
     emitter_->emit();

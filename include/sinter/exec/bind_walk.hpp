@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Binding a walk: which axes are outer and inner, which of them act as one, and how large a tile is. Everything here
-// depends on shapes and strides alone.
+// Binding a walk: which axes are outer and inner, which of them act as one, and how large a tile
+// is. Everything here depends on shapes and strides alone.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,8 @@ inline void merge_axes(tile_program& p, const shape_vector& extents, std::size_t
   p.axes.inner = shape_vector(merged.begin() + merged_outer, merged.end());
 }
 
-inline bool crosses_with(const shape_vector& extents, const shape_vector& strides, std::int64_t step) {
+inline bool crosses_with(const shape_vector& extents, const shape_vector& strides,
+                         std::int64_t step) {
   for (std::size_t axis = extents.size(); axis-- > 0;) {
     if (strides[axis] != step) return false;
     step *= extents[axis];
@@ -62,8 +63,8 @@ inline void classify(const walk& axes, stream& s) {
   s.invariant = std::ranges::all_of(s.outer, [](std::int64_t stride) { return stride == 0; });
 }
 
-// A stream that jumps along the columns and has neighbouring rows: it is moved in square tiles. Returns the outer axis
-// with unit stride, or -1.
+// A stream that jumps along the columns and has neighbouring rows: it is moved in square tiles.
+// Returns the outer axis with unit stride, or -1.
 inline int transposing_axis(const tile_program& p) {
   if (p.axes.columns < 2) return -1;
   for (const stream& s : p.streams) {
@@ -76,12 +77,14 @@ inline int transposing_axis(const tile_program& p) {
 
 }  // namespace detail
 
-/// Divides `extents` (in the order in which they are walked) into outer and inner axes and merges what can be merged.
-/// Every stream of the program comes with one stride per extent, in `outer`.
-inline void bind_walk(tile_program& p, const shape_vector& extents, std::size_t outer_count, geometry kind) {
+/// Divides `extents` (in the order in which they are walked) into outer and inner axes and merges
+/// what can be merged. Every stream of the program comes with one stride per extent, in `outer`.
+inline void bind_walk(tile_program& p, const shape_vector& extents, std::size_t outer_count,
+                      geometry kind) {
   detail::merge_axes(p, extents, kind == geometry::free ? extents.size() : outer_count);
   if (kind == geometry::free && !p.axes.outer.empty()) {
-    // The order of the outer axes is free. Rows that are neighbours in a transposed operand shall be in one tile.
+    // The order of the outer axes is free. Rows that are neighbours in a transposed operand shall
+    // be in one tile.
     p.axes.inner = {p.axes.outer.back()};
     p.axes.outer.pop_back();
     for (stream& s : p.streams) {
@@ -102,7 +105,8 @@ inline void bind_walk(tile_program& p, const shape_vector& extents, std::size_t 
   }
 }
 
-/// Bytes of memory that a walk over the whole space touches, operands that are broadcast along rows not counted.
+/// Bytes of memory that a walk over the whole space touches, operands that are broadcast along rows
+/// not counted.
 inline std::int64_t streamed_bytes(const tile_program& p) {
   std::int64_t bytes = 0;
   for (const stream& s : p.streams)
@@ -114,20 +118,25 @@ inline std::int64_t streamed_bytes(const tile_program& p) {
 // Less than this stays in L2 from nest to nest; what is more comes from memory.
 inline constexpr std::int64_t cache_resident_bytes = 1 << 20;
 
-/// Chooses the size of a tile. `maps` is the number of element-wise instructions per element, `block_columns` the
-/// columns of a block (geometry::block only).
+/// Chooses the size of a tile. `maps` is the number of element-wise instructions per element,
+/// `block_columns` the columns of a block (geometry::block only).
 inline void choose_tile(tile_program& p, geometry kind, int maps, std::int64_t block_columns) {
   const std::int64_t rows = std::max<std::int64_t>(1, p.axes.rows);
   const std::int64_t columns = std::max<std::int64_t>(1, p.axes.columns);
-  // 1024 elements of several values stay in L1 from one micro-op to the next. A single instruction that reads and
-  // writes memory itself has nothing to keep there, and longer runs save calls. What comes from memory gains from runs
-  // of several pages, which the hardware's prefetcher follows: (x - y)^2 summed over 16 M elements takes 8.5 ms in
-  // pieces of 1024 and 6.8 in pieces of 4096; with more values per element the slots then leave L1.
+  // 1024 elements of several values stay in L1 from one micro-op to the next. A single instruction
+  // that reads and writes memory itself has nothing to keep there, and longer runs save calls. What
+  // comes from memory gains from runs of several pages, which the hardware's prefetcher follows: (x
+  // - y)^2 summed over 16 M elements takes 8.5 ms in pieces of 1024 and 6.8 in pieces of 4096; with
+  // more values per element the slots then leave L1.
   const bool from_memory = streamed_bytes(p) > cache_resident_bytes;
-  const std::int64_t elements = maps <= 1 || (maps <= 3 && from_memory) ? 4096 : from_memory ? 2048 : 1024;
-  const std::int64_t last = p.axes.outer.empty() ? 1 : std::max<std::int64_t>(1, p.axes.outer.back());
+  const std::int64_t elements = maps <= 1 || (maps <= 3 && from_memory) ? 4096
+                                : from_memory                           ? 2048
+                                                                        : 1024;
+  const std::int64_t last =
+      p.axes.outer.empty() ? 1 : std::max<std::int64_t>(1, p.axes.outer.back());
   const int transposing = detail::transposing_axis(p);
-  p.aligned_rows = transposing >= 0 && static_cast<std::size_t>(transposing) + 1 == p.axes.outer.size() && last > 1;
+  p.aligned_rows = transposing >= 0 &&
+                   static_cast<std::size_t>(transposing) + 1 == p.axes.outer.size() && last > 1;
   p.split = false;
   switch (kind) {
     case geometry::free:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From symbolic to concrete: with the extents of the symbols and the strides of the arguments at hand, every access of
-// a plan becomes a `strided_view`: a buffer, the place of element 0 in it, and one stride per axis of the seen shape.
+// From symbolic to concrete: with the extents of the symbols and the strides of the arguments at
+// hand, every access of a plan becomes a `strided_view`: a buffer, the place of element 0 in it,
+// and one stride per axis of the seen shape.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,15 @@
 
 namespace sinter::exec {
 
-/// How an argument lies in memory: elements (not bytes) between neighbours, per axis. May be 0 or negative.
+/// How an argument lies in memory: elements (not bytes) between neighbours, per axis. May be 0 or
+/// negative.
 struct argument_layout {
   shape_vector strides;
   friend bool operator==(const argument_layout&, const argument_layout&) = default;
 };
 
-/// Element i of `shape` lies `offset` + sum(i[axis] * strides[axis]) elements behind the start of `buffer`.
+/// Element i of `shape` lies `offset` + sum(i[axis] * strides[axis]) elements behind the start of
+/// `buffer`.
 struct strided_view {
   int buffer = -1;
   std::int64_t offset = 0;
@@ -38,8 +41,9 @@ inline bool is_contiguous(const shape_vector& shape, const shape_vector& strides
   return true;
 }
 
-/// The same elements under another shape without moving them: possible when only axes of extent 1 come and go, or when
-/// the elements are contiguous. Returns false (and leaves the view alone) otherwise.
+/// The same elements under another shape without moving them: possible when only axes of extent 1
+/// come and go, or when the elements are contiguous. Returns false (and leaves the view alone)
+/// otherwise.
 inline bool try_reshape(strided_view& view, const shape_vector& shape) {
   shape_vector strides = shape_vector::filled(shape.size(), 0);
   std::size_t from = 0;
@@ -65,9 +69,10 @@ class binding {
  public:
   explicit binding(const planning::plan& plan) : plan_(&plan), buffers_(plan.buffers.size()) {}
 
-  /// Makes all buffers concrete. An argument without a layout is contiguous. Throws shape_error when a layout has
-  /// another rank than its argument.
-  void set(std::span<const std::int64_t> symbol_values, std::span<const argument_layout> arguments) {
+  /// Makes all buffers concrete. An argument without a layout is contiguous. Throws shape_error
+  /// when a layout has another rank than its argument.
+  void set(std::span<const std::int64_t> symbol_values,
+           std::span<const argument_layout> arguments) {
     symbols_ = symbol_values;
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       const planning::buffer& b = plan_->buffers[i];
@@ -78,8 +83,8 @@ class binding {
       if (b.place != planning::place::argument || number >= arguments.size()) continue;
       if (arguments[number].strides.size() != view.shape.size())
         throw shape_error("executor: argument " + std::to_string(number) + " has " +
-                          std::to_string(arguments[number].strides.size()) + " strides, its shape is " +
-                          to_string(view.shape));
+                          std::to_string(arguments[number].strides.size()) +
+                          " strides, its shape is " + to_string(view.shape));
       view.strides = arguments[number].strides;
     }
   }
@@ -97,10 +102,15 @@ class binding {
   std::size_t element_size(int buffer) const { return size_of(type(buffer)); }
 
   /// Where the elements of a buffer are: itself, or what an alias nest made it stand for.
-  const strided_view& operator[](int buffer) const { return buffers_[static_cast<std::size_t>(buffer)]; }
-  void forward(int buffer, const strided_view& target) { buffers_[static_cast<std::size_t>(buffer)] = target; }
+  const strided_view& operator[](int buffer) const {
+    return buffers_[static_cast<std::size_t>(buffer)];
+  }
+  void forward(int buffer, const strided_view& target) {
+    buffers_[static_cast<std::size_t>(buffer)] = target;
+  }
 
-  /// Goes up from the buffer to the nest: every step turns the strides of its operand into those of its result.
+  /// Goes up from the buffer to the nest: every step turns the strides of its operand into those of
+  /// its result.
   strided_view view(const planning::access& access) const {
     strided_view at = (*this)[access.buffer];
     for (std::size_t i = access.steps.size(); i-- > 0;) apply(access.steps[i], at);
@@ -121,7 +131,8 @@ class binding {
       case ir::op::permute: {
         require(at.shape.size() == rank && step.attributes.size() == rank, step, at);
         const shape_vector strides = at.strides;
-        for (std::size_t axis = 0; axis < rank; ++axis) at.strides[axis] = strides[step.attributes[axis]];
+        for (std::size_t axis = 0; axis < rank; ++axis)
+          at.strides[axis] = strides[step.attributes[axis]];
         break;
       }
       case ir::op::broadcast_to: {
@@ -134,7 +145,9 @@ class binding {
         break;
       }
       case ir::op::slice:
-        require(at.shape.size() == rank && step.attributes.size() == rank && step.dims.size() == 2 * rank, step, at);
+        require(at.shape.size() == rank && step.attributes.size() == rank &&
+                    step.dims.size() == 2 * rank,
+                step, at);
         for (std::size_t axis = 0; axis < rank; ++axis) {
           at.offset += evaluate(step.dims[2 * axis]) * at.strides[axis];
           at.strides[axis] *= step.attributes[axis];
@@ -148,9 +161,7 @@ class binding {
           at.strides[axis] = -at.strides[axis];
         }
         break;
-      case ir::op::reshape:
-        require(try_reshape(at, result), step, at);
-        break;
+      case ir::op::reshape: require(try_reshape(at, result), step, at); break;
       default: require(false, step, at);
     }
     at.shape = result;
@@ -158,8 +169,8 @@ class binding {
 
   void require(bool holds, const planning::view_step& step, const strided_view& at) const {
     if (!holds)
-      throw graph_error("executor: " + std::string(ir::name(step.code)) + " to " + to_string(evaluate(step.result)) +
-                        " is no view of " + to_string(at.shape));
+      throw graph_error("executor: " + std::string(ir::name(step.code)) + " to " +
+                        to_string(evaluate(step.result)) + " is no view of " + to_string(at.shape));
   }
 
   const planning::plan* plan_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The second half of binding a tile program: the steps of every phase become commands whose operands have places, and
-// the slots of scratch memory are shared between values that are not alive together.
+// The second half of binding a tile program: the steps of every phase become commands whose
+// operands have places, and the slots of scratch memory are shared between values that are not
+// alive together.
 #pragma once
 
 #include <algorithm>
@@ -79,12 +80,19 @@ class tile_emitter {
 
   // ---- places
 
-  location slot(dtype type) { return {memory::slot, value_class::full, size_byte(type), virtual_slots_++}; }
-  location pinned_slot(dtype type) { return {memory::slot, value_class::full, size_byte(type), pinned + pinned_slots_++}; }
-  location row_slot(dtype type) { return {memory::row_slot, value_class::row, size_byte(type), row_slots_++}; }
+  location slot(dtype type) {
+    return {memory::slot, value_class::full, size_byte(type), virtual_slots_++};
+  }
+  location pinned_slot(dtype type) {
+    return {memory::slot, value_class::full, size_byte(type), pinned + pinned_slots_++};
+  }
+  location row_slot(dtype type) {
+    return {memory::row_slot, value_class::row, size_byte(type), row_slots_++};
+  }
   location kept(dtype type) {
     kept_sizes_.push_back(size_byte(type));
-    return {memory::kept, value_class::full, size_byte(type), static_cast<int>(kept_sizes_.size()) - 1};
+    return {memory::kept, value_class::full, size_byte(type),
+            static_cast<int>(kept_sizes_.size()) - 1};
   }
 
   // Do the rows of a tile lie one behind the other?
@@ -119,13 +127,15 @@ class tile_emitter {
     bound_value& v = s_.value_of(i);
     const dtype type = s_.step(i).type;
     if (v.extent == value_class::full)
-      throw graph_error("executor: " + s_.nest().label + ": a value per element where one per row is expected");
+      throw graph_error("executor: " + s_.nest().label +
+                        ": a value per element where one per row is expected");
     if (v.extent == value_class::row || p_.row_capacity == 1) return v.at;
     if (!v.row_vector.valid()) v.row_vector = expand(p_.commands, v.at, type, row_slot(type));
     return v.row_vector;
   }
 
-  location expand(std::vector<command>& list, const location& from, dtype type, const location& target) {
+  location expand(std::vector<command>& list, const location& from, dtype type,
+                  const location& target) {
     command c;
     c.kind = command_kind::expand;
     c.type = type;
@@ -168,7 +178,8 @@ class tile_emitter {
         c.kind = command_kind::random;
         const location key = s_.value_of(step.operands[0]).at;
         if (key.extent != value_class::single || s_.step(step.operands[0]).type != dtype::i64)
-          throw graph_error("executor: " + s_.nest().label + ": the key of random numbers is one i64");
+          throw graph_error("executor: " + s_.nest().label +
+                            ": the key of random numbers is one i64");
         add(list, c, {&key, 1});
         return;
       }
@@ -193,9 +204,12 @@ class tile_emitter {
           throw graph_error("executor: " + s_.nest().label + ": leaf " + std::to_string(k) +
                             " of a fused instruction is a scalar, its operand is not");
         operands.push_back(v.at);
-        c.by_row = c.by_row || (v.extent == value_class::row && extent != value_class::single && rows > 1);
+        c.by_row =
+            c.by_row || (v.extent == value_class::row && extent != value_class::single && rows > 1);
       } else {
-        operands.push_back(extent == value_class::full ? full_vector(o) : extent == value_class::row ? row_vector(o) : v.at);
+        operands.push_back(extent == value_class::full  ? full_vector(o)
+                           : extent == value_class::row ? row_vector(o)
+                                                        : v.at);
         c.by_row = c.by_row || (extent == value_class::full && !is_packed(operands.back()));
       }
     }
@@ -206,13 +220,14 @@ class tile_emitter {
   ir::map_function kernel(const planning::step& step) const {
     if (step.fused != nullptr) return step.fused->run;
     const auto type_of = [&](std::size_t k) { return s_.step(step.operands[k]).type; };
-    const ir::map_function function = step.code == ir::op::cast
-                                          ? kernels_.cast_op(type_of(0), step.type)
-                                          : kernels_.micro_op(step.code, type_of(step.code == ir::op::where ? 1 : 0));
+    const ir::map_function function =
+        step.code == ir::op::cast
+            ? kernels_.cast_op(type_of(0), step.type)
+            : kernels_.micro_op(step.code, type_of(step.code == ir::op::where ? 1 : 0));
     if (function == nullptr)
       throw dtype_error("executor: no kernel for " + std::string(ir::name(step.code)) + " on " +
-                        std::string(sinter::name(type_of(step.operands.size() - 1))) + " yielding " +
-                        std::string(sinter::name(step.type)));
+                        std::string(sinter::name(type_of(step.operands.size() - 1))) +
+                        " yielding " + std::string(sinter::name(step.type)));
     return function;
   }
 
@@ -235,10 +250,13 @@ class tile_emitter {
     command_range range{static_cast<int>(p_.commands.size()), 0};
     for (int i = 0; i < s_.step_count(); ++i) {
       bound_value& v = s_.values[index(i)];
-      if (!computes(i) || v.extent != value_class::row || s_.ready(i) != list || v.at.valid()) continue;
+      if (!computes(i) || v.extent != value_class::row || s_.ready(i) != list || v.at.valid())
+        continue;
       const planning::step& step = s_.step(i);
-      const bool is_load = step.kind == planning::step_kind::load || step.kind == planning::step_kind::scalar;
-      if (is_load && (p_.row_capacity == 1 || detail::crosses_with(p_.axes.outer, s_.stream_of(v).outer, 1))) {
+      const bool is_load =
+          step.kind == planning::step_kind::load || step.kind == planning::step_kind::scalar;
+      if (is_load &&
+          (p_.row_capacity == 1 || detail::crosses_with(p_.axes.outer, s_.stream_of(v).outer, 1))) {
         v.at = {memory::stream, value_class::row, size_byte(step.type), v.stream};
       } else {
         const location target = row_slot(step.type);
@@ -257,7 +275,9 @@ class tile_emitter {
     p_.row_lists.push_back(range);
   }
 
-  bool stores_value(std::size_t k, int i) const { return s_.facts().origin[index(s_.store(k).step)] == i; }
+  bool stores_value(std::size_t k, int i) const {
+    return s_.facts().origin[index(s_.store(k).step)] == i;
+  }
 
   bool is_full_store(std::size_t i, int phase) const {
     return !s_.stores[i].per_row && s_.stores[i].phase == phase &&
@@ -277,7 +297,8 @@ class tile_emitter {
       if (!s_.alive(i) || !s_.is_origin(i)) continue;
       if (v.needed && !v.at.valid()) emit_full(i, phase);
       if (v.needed) emit_stores_of(i, phase, false);
-      if (s_.step(i).kind == planning::step_kind::reduce && i != s_.facts().external) emit_reduction(i, phase);
+      if (s_.step(i).kind == planning::step_kind::reduce && i != s_.facts().external)
+        emit_reduction(i, phase);
     }
     for (int i = 0; i < s_.step_count(); ++i)
       if (s_.alive(i) && s_.is_origin(i)) {
@@ -316,14 +337,15 @@ class tile_emitter {
     for (std::size_t k = 0; k < s_.stores.size(); ++k) {
       if (!is_full_store(k, phase) || s_.stores[k].deferred || !stores_value(k, i)) continue;
       if (!s_.usable_in_place(p_.streams[index(s_.stores[k].stream)])) continue;
-      const location target{memory::stream, value_class::full, size_byte(step.type), s_.stores[k].stream};
+      const location target{memory::stream, value_class::full, size_byte(step.type),
+                            s_.stores[k].stream};
       emit_step(p_.commands, i, target);
       v.at = target;
       return;
     }
     // Operands that are the same for every row are loaded once per task.
-    if (step.kind == planning::step_kind::load && s_.stream_of(v).invariant && s_.whole_rows() && !p_.split &&
-        !p_.axes.outer.empty() && s_.facts().kind != geometry::block) {
+    if (step.kind == planning::step_kind::load && s_.stream_of(v).invariant && s_.whole_rows() &&
+        !p_.split && !p_.axes.outer.empty() && s_.facts().kind != geometry::block) {
       v.at = pinned_slot(step.type);
       emit_step(prologue_, i, v.at);
       return;
@@ -335,9 +357,11 @@ class tile_emitter {
 
   void emit_stores_of(int i, int phase, bool deferred) {
     for (std::size_t k = 0; k < s_.stores.size(); ++k) {
-      if (!is_full_store(k, phase) || s_.stores[k].deferred != deferred || !stores_value(k, i)) continue;
+      if (!is_full_store(k, phase) || s_.stores[k].deferred != deferred || !stores_value(k, i))
+        continue;
       const location source = full_vector(i);
-      if (source.where == memory::stream && source.index == s_.stores[k].stream) continue;  // computed in place
+      if (source.where == memory::stream && source.index == s_.stores[k].stream)
+        continue;  // computed in place
       add(p_.commands, store_command(k), {&source, 1});
     }
   }
@@ -355,7 +379,8 @@ class tile_emitter {
     reduction.offset = accumulators_;
     const bool columns = i == s_.facts().column_reduction;
     if (!columns) {
-      accumulators_ += round_up(static_cast<std::size_t>(p_.row_capacity) * reduction.kernels->accumulator_bytes);
+      accumulators_ += round_up(static_cast<std::size_t>(p_.row_capacity) *
+                                reduction.kernels->accumulator_bytes);
       reduction.result = row_slot(step.type);
       s_.values[index(i)].at = reduction.result;
     }
@@ -378,11 +403,14 @@ class tile_emitter {
     for (int i = 0; i < s_.step_count(); ++i)
       if (s_.alive(i)) largest = std::max(largest, size_of(s_.step(i).type));
     const auto rows = static_cast<std::size_t>(p_.row_capacity);
-    const auto elements = static_cast<std::size_t>(p_.tile_rows * std::max<std::int64_t>(1, p_.chunk));
-    // One line more: slots that lie whole pages apart make loads wait for unrelated stores (4 KiB aliasing).
+    const auto elements =
+        static_cast<std::size_t>(p_.tile_rows * std::max<std::int64_t>(1, p_.chunk));
+    // One line more: slots that lie whole pages apart make loads wait for unrelated stores (4 KiB
+    // aliasing).
     p_.slot_bytes = round_up(elements * largest) + 64;
     p_.row_slot_bytes = round_up(rows * 8);
-    std::size_t end = round_up(p_.streams.size() * (rows + 1) * sizeof(std::int64_t));  // offsets of rows, and of the next
+    std::size_t end = round_up(p_.streams.size() * (rows + 1) *
+                               sizeof(std::int64_t));  // offsets of rows, and of the next
     const auto take = [&](std::size_t bytes) {
       const std::size_t begin = end;
       end += round_up(bytes);
@@ -395,12 +423,13 @@ class tile_emitter {
     p_.slots_offset = take(static_cast<std::size_t>(slots_.count()) * p_.slot_bytes);
     p_.kept_offsets.clear();
     for (std::uint8_t size : kept_sizes_)
-      p_.kept_offsets.push_back(take(static_cast<std::size_t>(p_.tile_rows * p_.axes.columns) * size + 64));
+      p_.kept_offsets.push_back(
+          take(static_cast<std::size_t>(p_.tile_rows * p_.axes.columns) * size + 64));
     p_.scratch_bytes = end;
   }
 
-  // Streams whose next tile is fetched while this one is computed: only where it comes from memory, since in L2
-  // prefetching just costs instructions.
+  // Streams whose next tile is fetched while this one is computed: only where it comes from memory,
+  // since in L2 prefetching just costs instructions.
   void choose_prefetched() {
     p_.prefetched.clear();
     const bool streams_by = s_.facts().kind == geometry::free || s_.facts().kind == geometry::rows;
@@ -408,7 +437,8 @@ class tile_emitter {
       for (int i = 0; i < static_cast<int>(p_.streams.size()); ++i) {
         const stream& s = p_.streams[index(i)];
         if (s.buffer < 0 || s.extent() != value_class::full || s.invariant) continue;
-        if (s.linear && s.step == 1 && (p_.tile_rows == 1 || (s.dense && s_.whole_rows()))) p_.prefetched.push_back(i);
+        if (s.linear && s.step == 1 && (p_.tile_rows == 1 || (s.dense && s_.whole_rows())))
+          p_.prefetched.push_back(i);
       }
     p_.prefetch = !p_.prefetched.empty();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs plans. An executor owns what one call needs at a time: the arena, scratch memory for every thread, and the plan's
-// nests bound to the extents at hand. Calls that overlap in time need an executor each; they share the plan.
+// Runs plans. An executor owns what one call needs at a time: the arena, scratch memory for every
+// thread, and the plan's nests bound to the extents at hand. Calls that overlap in time need an
+// executor each; they share the plan.
 #pragma once
 
 #include <algorithm>
@@ -33,22 +34,25 @@ namespace sinter::exec {
 
 class executor {
  public:
-  /// Keeps references to the plan and to the kernels. `products` may be limited to the dtypes that occur
-  /// (make_product_table), which saves compile time. Throws graph_error for nests that do not fit the contract of
-  /// plan/nest.hpp and dtype_error for a missing kernel.
-  executor(const planning::plan& plan, const kernel_table& kernels, const product_table& products = all_products())
+  /// Keeps references to the plan and to the kernels. Throws graph_error for nests that do not fit
+  /// the contract of plan/nest.hpp and dtype_error for a missing kernel.
+  executor(const planning::plan& plan, const kernel_table& kernels)
       : plan_(&plan), binding_(plan), bases_(plan.buffers.size() + 2), arena_(plan.arena_bytes) {
-    for (const planning::nest& nest : plan.nests) add(nest, kernels, products);
+    for (const planning::nest& nest : plan.nests) add(nest, kernels);
   }
 
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
 
-  /// Binds to the extents of the symbols and to the strides of the arguments, in elements; arguments without an entry
-  /// are contiguous. Does nothing when nothing changed. The first call allocates for the upper corner of the extents'
-  /// bucket (the next powers of two); later calls allocate only beyond that, or when more threads are in use.
-  void bind(std::span<const std::int64_t> symbol_values, std::span<const argument_layout> arguments) {
-    if (bound_ && std::ranges::equal(symbol_values, symbols_) && std::ranges::equal(arguments, layouts_)) return;
+  /// Binds to the extents of the symbols and to the strides of the arguments, in elements;
+  /// arguments without an entry are contiguous. Does nothing when nothing changed. The first call
+  /// allocates for the upper corner of the extents' bucket (the next powers of two); later calls
+  /// allocate only beyond that, or when more threads are in use.
+  void bind(std::span<const std::int64_t> symbol_values,
+            std::span<const argument_layout> arguments) {
+    if (bound_ && std::ranges::equal(symbol_values, symbols_) &&
+        std::ranges::equal(arguments, layouts_))
+      return;
     const bool first = !ever_bound_;
     bound_ = false;
     if (first) {
@@ -76,16 +80,18 @@ class executor {
     bound_ = ever_bound_ = true;
   }
 
-  /// Runs the plan on memory of the shapes and strides it is bound to: pointers to element 0, by number. Allocates
-  /// nothing unless the number of threads grew since binding. Throws index_error (gather, scatter_add) before anything is
-  /// written if the indices are an argument, and before their nest writes if they are computed.
+  /// Runs the plan on memory of the shapes and strides it is bound to: pointers to element 0, by
+  /// number. Allocates nothing unless the number of threads grew since binding. Throws index_error
+  /// (gather, scatter_add) before anything is written if the indices are an argument, and before
+  /// their nest writes if they are computed.
   void run(std::span<const void* const> arguments, std::span<void* const> outputs) {
     run(arguments, outputs, [](std::size_t) {});
   }
 
   /// The same; calls after_nest(number of the nest) behind each nest, which is how reports measure.
   template <class Observer>
-  void run(std::span<const void* const> arguments, std::span<void* const> outputs, Observer&& after_nest) {
+  void run(std::span<const void* const> arguments, std::span<void* const> outputs,
+           Observer&& after_nest) {
     if (!bound_) throw graph_error("executor: run before bind");
     provide_memory();
     for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
@@ -94,7 +100,8 @@ class executor {
       switch (b.place) {
         case planning::place::argument:
           assert(number < arguments.size());
-          // Arguments are never written under this name: only outputs and the arena are targets of nests.
+          // Arguments are never written under this name: only outputs and the arena are targets of
+          // nests.
           bases_[i] = static_cast<std::byte*>(const_cast<void*>(arguments[number]));
           break;
         case planning::place::output:
@@ -114,26 +121,34 @@ class executor {
   }
 
   /// Memory this object holds for running, in bytes: the arena, and scratch for all threads.
-  std::size_t bytes() const { return arena_.size_bytes() + threads_.size_bytes() + shared_.size_bytes(); }
+  std::size_t bytes() const {
+    return arena_.size_bytes() + threads_.size_bytes() + shared_.size_bytes();
+  }
   std::size_t arena_bytes() const { return arena_.size_bytes(); }
 
   const planning::plan& plan() const { return *plan_; }
 
  private:
-  using bound_nest =
-      std::variant<tile_nest, column_nest, matmul_nest, assemble_nest, alias_nest, gather_nest, scatter_nest>;
+  using bound_nest = std::variant<tile_nest, column_nest, matmul_nest, assemble_nest, alias_nest,
+                                  gather_nest, scatter_nest>;
 
-  void add(const planning::nest& nest, const kernel_table& kernels, const product_table& products) {
+  void add(const planning::nest& nest, const kernel_table& kernels) {
     switch (nest.kind) {
-      case planning::nest_kind::tile: nests_.emplace_back(std::in_place_type<tile_nest>, plan_, kernels, nest); return;
-      case planning::nest_kind::column: nests_.emplace_back(std::in_place_type<column_nest>, kernels, nest); return;
+      case planning::nest_kind::tile:
+        nests_.emplace_back(std::in_place_type<tile_nest>, plan_, kernels, nest);
+        return;
+      case planning::nest_kind::column:
+        nests_.emplace_back(std::in_place_type<column_nest>, kernels, nest);
+        return;
       case planning::nest_kind::matmul:
-        nests_.emplace_back(std::in_place_type<matmul_nest>, *plan_, kernels, products, nest);
+        nests_.emplace_back(std::in_place_type<matmul_nest>, *plan_, kernels, nest);
         return;
       case planning::nest_kind::assemble:
         nests_.emplace_back(std::in_place_type<assemble_nest>, *plan_, kernels, nest);
         return;
-      case planning::nest_kind::alias: nests_.emplace_back(std::in_place_type<alias_nest>, *plan_, kernels, nest); return;
+      case planning::nest_kind::alias:
+        nests_.emplace_back(std::in_place_type<alias_nest>, *plan_, kernels, nest);
+        return;
       case planning::nest_kind::gather:
         has_indexing_ = true;
         nests_.emplace_back(std::in_place_type<gather_nest>, nest);
@@ -147,7 +162,8 @@ class executor {
 
   void bind_nests() {
     binding_.set(symbols_, layouts_);
-    for (bound_nest& nest : nests_) std::visit([&](auto& n) { need_.include(n.bind(binding_)); }, nest);
+    for (bound_nest& nest : nests_)
+      std::visit([&](auto& n) { need_.include(n.bind(binding_)); }, nest);
   }
 
   void provide_memory() {
@@ -162,9 +178,11 @@ class executor {
   }
 
   static void check_arguments(const bound_nest& nest, const run_memory& memory) {
-    std::visit([&](const auto& n) {
-      if constexpr (requires { n.check_arguments(memory); }) n.check_arguments(memory);
-    }, nest);
+    std::visit(
+        [&](const auto& n) {
+          if constexpr (requires { n.check_arguments(memory); }) n.check_arguments(memory);
+        },
+        nest);
   }
 
   const planning::plan* plan_;

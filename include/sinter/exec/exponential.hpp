@@ -16,8 +16,8 @@ template <>
 struct float_format<float> {
   static constexpr std::uint32_t exponent_bias = 127;
   static constexpr int mantissa_bits = 23;
-  static constexpr float round_to_integer =
-      0x1.8p23f;  // x + this has the nearest integer of x in its low bits
+  // x + this has the nearest integer of x in its low bits.
+  static constexpr float round_to_integer = 0x1.8p23f;
   static constexpr float smallest_normal = 0x1p-126f;
   static constexpr float infinity = __builtin_inff();
   static constexpr float not_a_number = __builtin_nanf("");

@@ -21,6 +21,7 @@
 
 #include <sinter/exec/copy.hpp>
 #include <sinter/exec/gemv.hpp>
+#include <sinter/exec/product.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/exec/simd.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -31,26 +32,6 @@
 #endif
 
 namespace sinter::exec {
-
-/// One product C = op(A) op(B), or C += op(A) op(B) with `accumulate`: C is m x n, op(A) m x k,
-/// op(B) k x n, all row-major with strides between rows in elements; op(A) is the transpose of a
-/// stored k x m matrix if transpose_a is set, and so for B. C overlaps neither operand. `workspace`
-/// has gemm_workspace_bytes(type, m, n, k), 64-byte aligned.
-struct matrix_product {
-  std::int64_t m;
-  std::int64_t n;
-  std::int64_t k;
-  const void* a;
-  std::int64_t lda;
-  bool transpose_a;
-  const void* b;
-  std::int64_t ldb;
-  bool transpose_b;
-  void* c;
-  std::int64_t ldc;
-  bool accumulate;
-  void* workspace;
-};
 
 /// How a product is cut into blocks of C that can be computed independently.
 struct gemm_blocks {
@@ -274,21 +255,6 @@ void gemm(const matrix_product& product) {
   } else {
     detail::plain_product<T>(product);
   }
-}
-
-using gemm_function = void (*)(const matrix_product&);
-
-/// The product for a dtype known at run time; nullptr for bool.
-inline gemm_function gemm_of(dtype type) {
-  switch (type) {
-    case dtype::boolean: return nullptr;
-    case dtype::u8: return &gemm<std::uint8_t>;
-    case dtype::i32: return &gemm<std::int32_t>;
-    case dtype::i64: return &gemm<std::int64_t>;
-    case dtype::f32: return &gemm<float>;
-    case dtype::f64: return &gemm<double>;
-  }
-  return nullptr;
 }
 
 }  // namespace sinter::exec

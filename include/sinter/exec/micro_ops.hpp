@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <sinter/exec/kernel_table.hpp>
 #include <sinter/exec/map_kernel.hpp>
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
@@ -105,8 +106,6 @@ consteval ir::map_function micro_op_of() {
 }
 
 }  // namespace detail
-
-using micro_op_table = std::array<ir::map_function, static_cast<std::size_t>(ir::op_count)>;
 
 /// The micro-ops for operands of type T, indexed by op; nullptr where has_micro_op is false.
 template <Element T>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nests that only move elements: assemble (pad, concat) writes pieces into blocks of its output, alias gives memory
-// another shape, and copies it only where no strides can express that.
+// Nests that only move elements: assemble (pad, concat) writes pieces into blocks of its output,
+// alias gives memory another shape, and copies it only where no strides can express that.
 #pragma once
 
 #include <array>
@@ -52,7 +52,8 @@ class assemble_nest {
 
   void run(const run_memory& memory) const {
     if (fills_) {
-      std::byte* at = memory.bases[target_.buffer] + target_.offset * static_cast<std::int64_t>(size_);
+      std::byte* at =
+          memory.bases[target_.buffer] + target_.offset * static_cast<std::int64_t>(size_);
       const double share = nest_->predicted_nanoseconds / static_cast<double>(pieces_.size() + 1);
       parallel_for(divide_up(count_, task_elements), share, [&](std::int64_t task, int) {
         const std::int64_t first = task * task_elements;
@@ -75,20 +76,24 @@ class assemble_nest {
   bool fills_ = false;
 };
 
-// Is `buffer`, if it names the memory of an argument from nest `number` on, read when or after an output that may be
-// that very argument is written?
-inline bool is_read_behind_overwrite(const planning::plan& plan, std::size_t number, int argument_buffer, int buffer) {
+// Is `buffer`, if it names the memory of an argument from nest `number` on, read when or after an
+// output that may be that very argument is written?
+inline bool is_read_behind_overwrite(const planning::plan& plan, std::size_t number,
+                                     int argument_buffer, int buffer) {
   std::vector<bool> names(plan.buffers.size(), false);
   names[static_cast<std::size_t>(buffer)] = true;
   bool overwritten = false;
   for (std::size_t i = number + 1; i < plan.nests.size(); ++i) {
     const planning::nest& n = plan.nests[i];
     bool reads = false;
-    for (const planning::access& a : n.accesses) reads = reads || names[static_cast<std::size_t>(a.buffer)];
-    for (const planning::piece& p : n.pieces) reads = reads || names[static_cast<std::size_t>(p.source.buffer)];
+    for (const planning::access& a : n.accesses)
+      reads = reads || names[static_cast<std::size_t>(a.buffer)];
+    for (const planning::piece& p : n.pieces)
+      reads = reads || names[static_cast<std::size_t>(p.source.buffer)];
     for (const planning::store& s : n.stores) {
       overwritten = overwritten || may_overlap(plan, s.buffer, argument_buffer);
-      if (reads && n.kind == planning::nest_kind::alias) names[static_cast<std::size_t>(s.buffer)] = true;
+      if (reads && n.kind == planning::nest_kind::alias)
+        names[static_cast<std::size_t>(s.buffer)] = true;
     }
     if (reads && overwritten) return true;
   }
@@ -98,9 +103,11 @@ inline bool is_read_behind_overwrite(const planning::plan& plan, std::size_t num
 class alias_nest {
  public:
   alias_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
-      : nest_(&nest), buffer_(nest.stores.at(0).buffer), must_copy_(must_copy(plan, nest)),
-        copy_(copy_nest(nest.accesses.at(0), plan.buffers[static_cast<std::size_t>(buffer_)].type, buffer_,
-                        nest.predicted_nanoseconds)),
+      : nest_(&nest),
+        buffer_(nest.stores.at(0).buffer),
+        must_copy_(must_copy(plan, nest)),
+        copy_(copy_nest(nest.accesses.at(0), plan.buffers[static_cast<std::size_t>(buffer_)].type,
+                        buffer_, nest.predicted_nanoseconds)),
         copier_(nullptr, kernels, copy_) {}
 
   alias_nest(const alias_nest&) = delete;  // the copier refers to the copy
@@ -132,7 +139,8 @@ class alias_nest {
     const planning::buffer& to = plan.buffers[static_cast<std::size_t>(target)];
     if (to.place == planning::place::output) return true;
     if (from.place == planning::place::arena) return to.bytes != 0 && to.offset != from.offset;
-    return is_read_behind_overwrite(plan, static_cast<std::size_t>(&nest - plan.nests.data()), source, target);
+    return is_read_behind_overwrite(plan, static_cast<std::size_t>(&nest - plan.nests.data()),
+                                    source, target);
   }
 
   const planning::nest* nest_;

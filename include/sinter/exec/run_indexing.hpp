@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gather and scatter_add. Every index is checked before anything is written; updates are added in their order, whoever
-// adds them.
+// gather and scatter_add. Every index is checked before anything is written; updates are added in
+// their order, whoever adds them.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ class index_list {
   void bind(const binding& at, const planning::access& access) {
     view_ = at.view(access);
     type_ = at.type(access.buffer);
-    is_argument_ = at.plan().buffers[static_cast<std::size_t>(view_.buffer)].place == planning::place::argument;
+    is_argument_ = at.plan().buffers[static_cast<std::size_t>(view_.buffer)].place ==
+                   planning::place::argument;
     count_ = element_count(view_.shape);
     merge_axes(view_.shape, view_.strides);
   }
@@ -37,9 +38,12 @@ class index_list {
 
   std::int64_t operator()(const run_memory& memory, std::int64_t position) const {
     std::int64_t at = view_.offset;
-    if (view_.shape.size() == 1) at += position * view_.strides[0];
-    else at += offset_of(view_.shape, view_.strides, position);
-    const std::byte* element = memory.bases[view_.buffer] + at * static_cast<std::int64_t>(size_of(type_));
+    if (view_.shape.size() == 1)
+      at += position * view_.strides[0];
+    else
+      at += offset_of(view_.shape, view_.strides, position);
+    const std::byte* element =
+        memory.bases[view_.buffer] + at * static_cast<std::int64_t>(size_of(type_));
     if (type_ == dtype::i32) return read<std::int32_t>(element);
     if (type_ == dtype::u8) return read<std::uint8_t>(element);
     return read<std::int64_t>(element);
@@ -49,8 +53,8 @@ class index_list {
   void check(const run_memory& memory, const char* op, std::int64_t extent) const {
     for (std::int64_t i = 0; i < count_; ++i)
       if (const std::int64_t value = (*this)(memory, i); value < 0 || value >= extent)
-        throw index_error(std::string(op) + ": index " + std::to_string(value) + " is outside of extent " +
-                          std::to_string(extent));
+        throw index_error(std::string(op) + ": index " + std::to_string(value) +
+                          " is outside of extent " + std::to_string(extent));
   }
 
  private:
@@ -116,18 +120,22 @@ class gather_nest {
     const std::byte* source = memory.bases[x_.view.buffer] + x_.view.offset * size;
     std::byte* target = memory.bases[target_.buffer] + target_.offset * size;
     const std::int64_t rows_per_task = std::max<std::int64_t>(1, task_elements / width);
-    parallel_for(divide_up(rows, rows_per_task), nest_->predicted_nanoseconds, [&](std::int64_t task, int) {
-      for (std::int64_t row = task * rows_per_task; row < std::min(rows, (task + 1) * rows_per_task); ++row) {
-        const std::int64_t before = row / indices_.count();
-        const std::int64_t at = offset_of(x_.before, x_.before_strides, before) +
-                                indices_(memory, row - before * indices_.count()) * axis_stride_;
-        for_each_run(x_.behind, x_.behind_strides, 0, width,
-                     [&](std::int64_t offset, std::int64_t stride, std::int64_t count, std::int64_t done) {
-                       strided_load(count, source + (at + offset) * size, stride, size_,
-                                    target + (row * width + done) * size);
-                     });
-      }
-    });
+    parallel_for(divide_up(rows, rows_per_task), nest_->predicted_nanoseconds,
+                 [&](std::int64_t task, int) {
+                   for (std::int64_t row = task * rows_per_task;
+                        row < std::min(rows, (task + 1) * rows_per_task); ++row) {
+                     const std::int64_t before = row / indices_.count();
+                     const std::int64_t at =
+                         offset_of(x_.before, x_.before_strides, before) +
+                         indices_(memory, row - before * indices_.count()) * axis_stride_;
+                     for_each_run(x_.behind, x_.behind_strides, 0, width,
+                                  [&](std::int64_t offset, std::int64_t stride, std::int64_t count,
+                                      std::int64_t done) {
+                                    strided_load(count, source + (at + offset) * size, stride,
+                                                 size_, target + (row * width + done) * size);
+                                  });
+                   }
+                 });
   }
 
  private:
@@ -152,16 +160,19 @@ class scatter_nest {
     updates_view_ = at.view(nest_->accesses[0]);
     const std::size_t width = nest_->accesses[1].shape.size();
     updates_.bind(updates_view_, axis, width);
-    indexed_ = shape_vector(updates_view_.shape.begin() + axis, updates_view_.shape.begin() + axis + width);
-    indexed_strides_ =
-        shape_vector(updates_view_.strides.begin() + axis, updates_view_.strides.begin() + axis + width);
+    indexed_ = shape_vector(updates_view_.shape.begin() + axis,
+                            updates_view_.shape.begin() + axis + width);
+    indexed_strides_ = shape_vector(updates_view_.strides.begin() + axis,
+                                    updates_view_.strides.begin() + axis + width);
     merge_axes(indexed_, indexed_strides_);
     target_ = at[nest_->stores[0].buffer];
     extent_ = target_.shape[axis];
-    // Every task has columns of its own and sees all updates, so their order is kept. 16 columns fill a line.
+    // Every task has columns of its own and sees all updates, so their order is kept. 16 columns
+    // fill a line.
     columns_per_task_ = updates_.behind_count;
     if (updates_.before_count < 8)
-      columns_per_task_ = std::max<std::int64_t>(16, round_up_to(divide_up(updates_.behind_count, 16), 16));
+      columns_per_task_ =
+          std::max<std::int64_t>(16, round_up_to(divide_up(updates_.behind_count, 16), 16));
     return {};
   }
 
@@ -176,36 +187,42 @@ class scatter_nest {
     const std::int64_t parts = divide_up(width, columns_per_task_);
     dispatch(type_, [&]<class T>(std::type_identity<T>) {
       if constexpr (!std::is_same_v<T, bool>)
-        parallel_for(updates_.before_count * parts, nest_->predicted_nanoseconds, [&](std::int64_t task, int) {
-          const std::int64_t column = task % parts * columns_per_task_;
-          add_columns<T>(memory, task / parts, column, std::min(columns_per_task_, width - column));
-        });
+        parallel_for(updates_.before_count * parts, nest_->predicted_nanoseconds,
+                     [&](std::int64_t task, int) {
+                       const std::int64_t column = task % parts * columns_per_task_;
+                       add_columns<T>(memory, task / parts, column,
+                                      std::min(columns_per_task_, width - column));
+                     });
     });
   }
 
  private:
   template <class T>
-  void add_columns(const run_memory& memory, std::int64_t before, std::int64_t column, std::int64_t columns) const {
+  void add_columns(const run_memory& memory, std::int64_t before, std::int64_t column,
+                   std::int64_t columns) const {
     const std::int64_t width = updates_.behind_count;
-    T* out = reinterpret_cast<T*>(memory.bases[target_.buffer]) + target_.offset + before * extent_ * width + column;
-    const T* in = reinterpret_cast<const T*>(memory.bases[updates_view_.buffer]) + updates_view_.offset +
+    T* out = reinterpret_cast<T*>(memory.bases[target_.buffer]) + target_.offset +
+             before * extent_ * width + column;
+    const T* in = reinterpret_cast<const T*>(memory.bases[updates_view_.buffer]) +
+                  updates_view_.offset +
                   offset_of(updates_.before, updates_.before_strides, before);
     for (std::int64_t i = 0; i < extent_; ++i) std::fill_n(out + i * width, columns, T(0));
     for (std::int64_t j = 0; j < indices_.count(); ++j) {
       T* row = out + indices_(memory, j) * width;
       const T* update = in + offset_of(indexed_, indexed_strides_, j);
       for_each_run(updates_.behind, updates_.behind_strides, column, columns,
-                   [&](std::int64_t offset, std::int64_t stride, std::int64_t count, std::int64_t done) {
-                     add_run(count, update + offset, stride, row + done);
-                   });
+                   [&](std::int64_t offset, std::int64_t stride, std::int64_t count,
+                       std::int64_t done) { add_run(count, update + offset, stride, row + done); });
     }
   }
 
   template <class T>
   static void add_run(std::int64_t count, const T* from, std::int64_t stride, T* to) {
     const auto sum = [](T a, T b) {
-      if constexpr (std::is_floating_point_v<T>) return a + b;
-      else return add(a, b);
+      if constexpr (std::is_floating_point_v<T>)
+        return a + b;
+      else
+        return add(a, b);
     };
     if (stride == 1)
       for (std::int64_t i = 0; i < count; ++i) to[i] = sum(to[i], from[i]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs matmul nests: blocks of the product, divided by shape, and on each block, while it is in the cache, the rest of
-// the tile program (bias, activation, residual). The block lies in the output itself where that is safe.
+// Runs matmul nests: blocks of the product, divided by shape, and on each block, while it is in the
+// cache, the rest of the tile program (bias, activation, residual). The block lies in the output
+// itself where that is safe.
 #pragma once
 
 #include <algorithm>
@@ -15,37 +16,24 @@
 #include <sinter/exec/bind_tile.hpp>
 #include <sinter/exec/gemm.hpp>
 #include <sinter/exec/parallel.hpp>
+#include <sinter/exec/product.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
 #include <sinter/exec/tile_nest.hpp>
 
 namespace sinter::exec {
 
-/// The matrix products a program has, by dtype; nullptr for the others.
-using product_table = std::array<gemm_function, static_cast<std::size_t>(dtype_count)>;
-
-/// A table for the given dtypes: the compiler instantiates no others.
-template <Element... T>
-constexpr product_table make_product_table() {
-  product_table table{};
-  ((table[static_cast<std::size_t>(dtype_of<T>)] = &gemm<T>), ...);
-  return table;
-}
-
-/// All dtypes that have a product.
-constexpr product_table all_products() {
-  return make_product_table<std::uint8_t, std::int32_t, std::int64_t, float, double>();
-}
-
 class matmul_nest {
  public:
-  matmul_nest(const planning::plan& plan, const kernel_table& kernels, const product_table& products,
-              const planning::nest& nest)
-      : nest_(&nest), product_(find_product(nest)),
-        multiply_(products[static_cast<std::size_t>(nest.body[static_cast<std::size_t>(product_)].type)]),
-        rest_(kernels, nest, analyze_tile(&plan, nest, geometry::block, all_stores(nest), product_, -1)) {
+  matmul_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
+      : nest_(&nest),
+        product_(find_product(nest)),
+        multiply_(kernels.product(nest.body[static_cast<std::size_t>(product_)].type)),
+        rest_(kernels, nest,
+              analyze_tile(&plan, nest, geometry::block, all_stores(nest), product_, -1)) {
     type_ = nest.body[static_cast<std::size_t>(product_)].type;
-    if (multiply_ == nullptr) throw dtype_error("executor: no matrix product for " + std::string(name(type_)));
+    if (multiply_ == nullptr)
+      throw dtype_error("executor: no matrix product for " + std::string(name(type_)));
     for (std::size_t i = 0; i < 2; ++i) {
       copies_[i] = copy_nest(nest.accesses[i], type_, -1, nest.predicted_nanoseconds);
       packers_[i] = std::make_unique<tile_nest>(nullptr, kernels, copies_[i]);
@@ -66,8 +54,9 @@ class matmul_nest {
     memory_need out;
     for (std::size_t i = 0; i < 2; ++i) bind_operand(at, i, out);
     k_ = operands_[0].columns;
-    detail::require_step(operands_[0].rows == m_ && operands_[1].columns == n_ && operands_[1].rows == k_, *nest_,
-                         "the operands of the product do not fit");
+    detail::require_step(
+        operands_[0].rows == m_ && operands_[1].columns == n_ && operands_[1].rows == k_, *nest_,
+        "the operands of the product do not fit");
     fold_batch();
     batch_ = 1;
     for (std::int64_t e : batch_shape_) batch_ *= e;
@@ -82,9 +71,11 @@ class matmul_nest {
     product_offset_ = round_to_lines(rest_.program().scratch_bytes);
     workspace_offset_ = product_offset_;
     if (destination_ < 0)
-      workspace_offset_ += round_to_lines(static_cast<std::size_t>(grid_.rows * grid_.columns) * size_of(type_));
-    out.per_thread = std::max(out.per_thread,
-                              workspace_offset_ + gemm_workspace_bytes(type_, grid_.rows, grid_.columns, k_));
+      workspace_offset_ +=
+          round_to_lines(static_cast<std::size_t>(grid_.rows * grid_.columns) * size_of(type_));
+    out.per_thread =
+        std::max(out.per_thread,
+                 workspace_offset_ + gemm_workspace_bytes(type_, grid_.rows, grid_.columns, k_));
     return out;
   }
 
@@ -92,21 +83,23 @@ class matmul_nest {
     if (batch_ == 0 || m_ == 0 || n_ == 0) return;
     for (std::size_t i = 0; i < 2; ++i)
       if (operands_[i].packed) {
-        memory.bases[scratch_buffer_ + static_cast<int>(i)] = memory.shared + operands_[i].pack_offset;
+        memory.bases[scratch_buffer_ + static_cast<int>(i)] =
+            memory.shared + operands_[i].pack_offset;
         // The copy's workspace lies behind the packed operands, which are in use.
         packers_[i]->run(memory);
       }
     const std::int64_t blocks = grid_.row_count * grid_.column_count;
     parallel_for(batch_ * blocks, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
       const std::int64_t block = task % blocks;
-      run_block(memory, memory.scratch(thread), task / blocks, block / grid_.column_count * grid_.rows,
+      run_block(memory, memory.scratch(thread), task / blocks,
+                block / grid_.column_count * grid_.rows,
                 block % grid_.column_count * grid_.columns);
     });
   }
 
  private:
   struct operand {
-    strided_view view;                      // [batch..., rows, columns], after transposition by the nest's flags
+    strided_view view;  // [batch..., rows, columns], after transposition by the nest's flags
     std::int64_t rows = 0, columns = 0;
     std::int64_t row_stride = 0, column_stride = 0;
     bool packed = false;
@@ -133,16 +126,20 @@ class matmul_nest {
     operand& o = operands_[which];
     o.view = at.view(nest_->accesses[which]);
     const std::size_t rank = o.view.shape.size();
-    detail::require_step(rank == batch_shape_.size() + 2, *nest_, "an operand of the product has another rank");
+    detail::require_step(rank == batch_shape_.size() + 2, *nest_,
+                         "an operand of the product has another rank");
     o.packed = false;
-    const auto unit = [&](std::size_t axis) { return o.view.shape[axis] <= 1 || o.view.strides[axis] == 1; };
+    const auto unit = [&](std::size_t axis) {
+      return o.view.shape[axis] <= 1 || o.view.strides[axis] == 1;
+    };
     if (!unit(rank - 1) && !unit(rank - 2)) {
       std::int64_t count = 1;
       for (std::int64_t e : o.view.shape) count *= e;
       o.packed = true;
       o.pack_offset = need.shared;
       need.shared += round_to_lines(static_cast<std::size_t>(count) * size_of(type_));
-      o.view = {scratch_buffer_ + static_cast<int>(which), 0, o.view.shape, row_major_strides(o.view.shape)};
+      o.view = {scratch_buffer_ + static_cast<int>(which), 0, o.view.shape,
+                row_major_strides(o.view.shape)};
       need.per_thread = std::max(need.per_thread, packers_[which]->bind(at, &o.view).per_thread);
     }
     const bool transpose = which == 0 ? nest_->transpose_a : nest_->transpose_b;
@@ -175,8 +172,8 @@ class matmul_nest {
     batch_shape_.clear();
   }
 
-  // Where blocks of the product are computed: in the memory of a store of the product itself; else in the memory of the
-  // store that is the last to need it; else (destination -1) in scratch.
+  // Where blocks of the product are computed: in the memory of a store of the product itself; else
+  // in the memory of the store that is the last to need it; else (destination -1) in scratch.
   int find_destination(const binding& at, const shape_vector& space) const {
     if (nest_->product_in_scratch) return -1;
     const tile_analysis& facts = rest_.facts();
@@ -186,8 +183,9 @@ class matmul_nest {
       if (nest_->body[static_cast<std::size_t>(s.step)].type != type_) return false;
       for (std::size_t i = 0; i < nest_->body.size(); ++i)
         if (facts.alive[i] && nest_->body[i].kind == planning::step_kind::load &&
-            may_overlap(at.plan(), at[s.buffer].buffer,
-                        at[nest_->accesses[static_cast<std::size_t>(nest_->body[i].access)].buffer].buffer))
+            may_overlap(
+                at.plan(), at[s.buffer].buffer,
+                at[nest_->accesses[static_cast<std::size_t>(nest_->body[i].access)].buffer].buffer))
           return false;
       return true;
     };
@@ -195,7 +193,8 @@ class matmul_nest {
       if (facts.origin[static_cast<std::size_t>(nest_->stores[i].step)] == product_ && safe(i))
         return static_cast<int>(i);
     for (std::size_t i = 0; i < nest_->stores.size(); ++i)
-      if (facts.phases == 1 && !facts.is_used_behind(*nest_, product_, nest_->stores[i].step) && safe(i))
+      if (facts.phases == 1 && !facts.is_used_behind(*nest_, product_, nest_->stores[i].step) &&
+          safe(i))
         return static_cast<int>(i);
     return -1;
   }
@@ -210,16 +209,18 @@ class matmul_nest {
     if (destination_ >= 0) {
       const planning::store& s = nest_->stores[static_cast<std::size_t>(destination_)];
       destination_view_ = at[s.buffer];
-      if (rest_.facts().origin[static_cast<std::size_t>(s.step)] == product_) request.stored_external = destination_;
+      if (rest_.facts().origin[static_cast<std::size_t>(s.step)] == product_)
+        request.stored_external = destination_;
     }
     rest_.bind(at, request);
     const tile_program& p = rest_.program();
-    has_rest_ = std::ranges::any_of(p.phase_lists, [](command_range r) { return r.first != r.last; }) ||
-                std::ranges::any_of(p.row_lists, [](command_range r) { return r.first != r.last; });
+    has_rest_ =
+        std::ranges::any_of(p.phase_lists, [](command_range r) { return r.first != r.last; }) ||
+        std::ranges::any_of(p.row_lists, [](command_range r) { return r.first != r.last; });
   }
 
-  const std::byte* block_of(const run_memory& memory, const operand& o, std::int64_t batch, std::int64_t row,
-                            std::int64_t column) const {
+  const std::byte* block_of(const run_memory& memory, const operand& o, std::int64_t batch,
+                            std::int64_t row, std::int64_t column) const {
     std::int64_t at = o.view.offset + row * o.row_stride + column * o.column_stride;
     for (std::size_t axis = batch_shape_.size(); axis-- > 0;) {
       at += batch % batch_shape_[axis] * o.view.strides[axis];
@@ -230,20 +231,31 @@ class matmul_nest {
 
   void run_block(const run_memory& memory, std::byte* scratch, std::int64_t batch, std::int64_t row,
                  std::int64_t column) const {
-    const std::int64_t rows = std::min(grid_.rows, m_ - row), columns = std::min(grid_.columns, n_ - column);
+    const std::int64_t rows = std::min(grid_.rows, m_ - row),
+                       columns = std::min(grid_.columns, n_ - column);
     const std::int64_t first_row = batch * m_ + row;
     std::byte* c = scratch + product_offset_;
     std::int64_t pitch = columns;
     if (destination_ >= 0) {
       c = memory.bases[destination_view_.buffer] +
-          (destination_view_.offset + first_row * n_ + column) * static_cast<std::int64_t>(size_of(type_));
+          (destination_view_.offset + first_row * n_ + column) *
+              static_cast<std::int64_t>(size_of(type_));
       pitch = n_;
     }
     const operand &a = operands_[0], &b = operands_[1];
-    multiply_({.m = rows, .n = columns, .k = k_,
-               .a = block_of(memory, a, batch, row, 0), .lda = a.leading(), .transpose_a = a.transposed(),
-               .b = block_of(memory, b, batch, 0, column), .ldb = b.leading(), .transpose_b = b.transposed(),
-               .c = c, .ldc = pitch, .accumulate = false, .workspace = scratch + workspace_offset_});
+    multiply_({.m = rows,
+               .n = columns,
+               .k = k_,
+               .a = block_of(memory, a, batch, row, 0),
+               .lda = a.leading(),
+               .transpose_a = a.transposed(),
+               .b = block_of(memory, b, batch, 0, column),
+               .ldb = b.leading(),
+               .transpose_b = b.transposed(),
+               .c = c,
+               .ldc = pitch,
+               .accumulate = false,
+               .workspace = scratch + workspace_offset_});
     if (!has_rest_) return;
     tile_runner rest(rest_.program(), memory.bases, scratch);
     rest.begin();

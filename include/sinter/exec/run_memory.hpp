@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The memory that nests share while a plan runs: where buffers start, scratch for each thread, and a workspace that all
-// threads see. Nests run one after the other, so one block of each kind serves them all.
+// The memory that nests share while a plan runs: where buffers start, scratch for each thread, and
+// a workspace that all threads see. Nests run one after the other, so one block of each kind serves
+// them all.
 #pragma once
 
 #include <algorithm>
@@ -20,20 +21,26 @@ struct memory_need {
 };
 
 struct run_memory {
-  // The first byte of every buffer of the plan, and behind them two entries that a nest may set while it runs.
+  // The first byte of every buffer of the plan, and behind them two entries that a nest may set
+  // while it runs.
   std::byte** bases = nullptr;
   std::byte* threads = nullptr;
   std::size_t thread_bytes = 0;
   std::byte* shared = nullptr;
 
-  std::byte* scratch(int thread) const { return threads + static_cast<std::size_t>(thread) * thread_bytes; }
+  std::byte* scratch(int thread) const {
+    return threads + static_cast<std::size_t>(thread) * thread_bytes;
+  }
 };
 
 constexpr std::size_t round_to_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-constexpr std::int64_t round_up_to(std::int64_t a, std::int64_t unit) { return divide_up(a, unit) * unit; }
+constexpr std::int64_t round_up_to(std::int64_t a, std::int64_t unit) {
+  return divide_up(a, unit) * unit;
+}
 
-// Elements one task should have: at 0.05 to 0.5 ns each long enough to hide what starting a task costs.
+// Elements one task should have: at 0.05 to 0.5 ns each long enough to hide what starting a task
+// costs.
 inline constexpr std::int64_t task_elements = 32768;
 
 }  // namespace sinter::exec

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs a bound tile program: one object per task, on one thread. It knows where the rows of the current tile are in
-// every stream and executes the commands on them. Nothing here allocates.
+// Runs a bound tile program: one object per task, on one thread. It knows where the rows of the
+// current tile are in every stream and executes the commands on them. Nothing here allocates.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@
 
 namespace sinter::exec {
 
-// A value that the nest hands in: `at` is element (row, column) of the walk, rows are `pitch` elements apart.
+// A value that the nest hands in: `at` is element (row, column) of the walk, rows are `pitch`
+// elements apart.
 struct external_block {
   std::byte* at = nullptr;
   std::int64_t pitch = 0, row = 0, column = 0;
@@ -26,10 +27,15 @@ struct external_block {
 
 class tile_runner {
  public:
-  /// `bases`: the first byte of every buffer. `scratch`: program.scratch_bytes that this thread may write.
+  /// `bases`: the first byte of every buffer. `scratch`: program.scratch_bytes that this thread may
+  /// write.
   tile_runner(const tile_program& program, std::byte* const* bases, std::byte* scratch)
-      : p_(program), bases_(bases), scratch_(scratch), row_values_(scratch + program.rows_offset),
-        accumulators_(scratch + program.accumulators_offset), offsets_(reinterpret_cast<std::int64_t*>(scratch)) {}
+      : p_(program),
+        bases_(bases),
+        scratch_(scratch),
+        row_values_(scratch + program.rows_offset),
+        accumulators_(scratch + program.accumulators_offset),
+        offsets_(reinterpret_cast<std::int64_t*>(scratch)) {}
 
   void set_external(const external_block& block) { external_ = block; }
   /// Accumulators of all columns, for reductions over the outer axes.
@@ -54,7 +60,8 @@ class tile_runner {
   }
 
   /// All lists for rows [row_begin, row_end) and columns [column_begin, column_end), tile by tile.
-  void run_all(std::int64_t row_begin, std::int64_t row_end, std::int64_t column_begin, std::int64_t column_end) {
+  void run_all(std::int64_t row_begin, std::int64_t row_end, std::int64_t column_begin,
+               std::int64_t column_end) {
     if (row_begin >= row_end) return;  // an extent may be 0
     seek(row_begin);
     const std::int64_t last = p_.axes.outer.empty() ? 1 : p_.axes.outer.back();
@@ -81,13 +88,14 @@ class tile_runner {
     }
     for (std::size_t s = 0; s < p_.streams.size(); ++s) {
       std::int64_t at = p_.streams[s].offset;
-      for (std::size_t axis = 0; axis < next_index_.size(); ++axis) at += next_index_[axis] * p_.streams[s].outer[axis];
+      for (std::size_t axis = 0; axis < next_index_.size(); ++axis)
+        at += next_index_[axis] * p_.streams[s].outer[axis];
       next_offset(s) = at;
     }
   }
 
-  /// Makes the next `height` rows the tile. The first is row `row` of the walk; `origin` is where its row values and
-  /// accumulators are.
+  /// Makes the next `height` rows the tile. The first is row `row` of the walk; `origin` is where
+  /// its row values and accumulators are.
   void take_rows(std::int64_t row, std::int64_t height, std::int64_t origin = 0) {
     for (std::int64_t r = 0; r < height; ++r) {
       for (std::size_t s = 0; s < p_.streams.size(); ++s) offset(s, r) = next_offset(s);
@@ -106,8 +114,10 @@ class tile_runner {
     if (list.first == list.last) return;
     for (column_ = column_begin; column_ < column_end; column_ += width_) {
       width_ = std::min(p_.chunk, column_end - column_);
-      if (p_.prefetch && phase == 0) run_prefetching(list);
-      else run(list);
+      if (p_.prefetch && phase == 0)
+        run_prefetching(list);
+      else
+        run(list);
     }
   }
 
@@ -119,12 +129,14 @@ class tile_runner {
   void finish(int phase, const std::byte* at) {
     for (const bound_reduction& r : p_.reductions)
       if (r.phase == phase && r.result.valid())
-        r.kernels->finish(height_, accumulator(r, const_cast<std::byte*>(at), 0), address(r.result, 0));
+        r.kernels->finish(height_, accumulator(r, const_cast<std::byte*>(at), 0),
+                          address(r.result, 0));
   }
   /// Combines the tile's accumulators in `other`, which saw what comes behind, into `at`.
   void combine(int phase, std::byte* other, std::byte* at) {
     for (const bound_reduction& r : p_.reductions)
-      if (r.phase == phase && r.result.valid()) r.kernels->combine(height_, accumulator(r, other, 0), accumulator(r, at, 0));
+      if (r.phase == phase && r.result.valid())
+        r.kernels->combine(height_, accumulator(r, other, 0), accumulator(r, at, 0));
   }
 
  private:
@@ -139,7 +151,8 @@ class tile_runner {
 
   void advance() {
     for (std::size_t axis = p_.axes.outer.size(); axis-- > 0;) {
-      for (std::size_t s = 0; s < p_.streams.size(); ++s) next_offset(s) += p_.streams[s].outer[axis];
+      for (std::size_t s = 0; s < p_.streams.size(); ++s)
+        next_offset(s) += p_.streams[s].outer[axis];
       if (++next_index_[axis] < p_.axes.outer[axis]) return;
       for (std::size_t s = 0; s < p_.streams.size(); ++s)
         next_offset(s) -= p_.streams[s].outer[axis] * p_.axes.outer[axis];
@@ -161,19 +174,24 @@ class tile_runner {
     const auto size = static_cast<std::int64_t>(l.element_size);
     const auto number = static_cast<std::size_t>(l.index);
     switch (l.where) {
-      case location::memory::slot: return scratch_ + p_.slots_offset + number * p_.slot_bytes + row * width_ * size;
-      case location::memory::kept: return scratch_ + p_.kept_offsets[number] + (row * p_.axes.columns + column_) * size;
-      case location::memory::row_slot: return row_values_ + number * p_.row_slot_bytes + (origin_ + row) * size;
+      case location::memory::slot:
+        return scratch_ + p_.slots_offset + number * p_.slot_bytes + row * width_ * size;
+      case location::memory::kept:
+        return scratch_ + p_.kept_offsets[number] + (row * p_.axes.columns + column_) * size;
+      case location::memory::row_slot:
+        return row_values_ + number * p_.row_slot_bytes + (origin_ + row) * size;
       case location::memory::single_slot: return scratch_ + p_.singles_offset + number * 8;
       case location::memory::constant:
         return reinterpret_cast<std::byte*>(const_cast<std::int64_t*>(&p_.constants[number]));
       case location::memory::stream: {
         const exec::stream& s = p_.streams[number];
         if (l.extent == value_class::single) return stream_at(l.index, s.offset);
-        return stream_at(l.index, offset(number, row) + (l.extent == value_class::full ? column_ * s.step : 0));
+        return stream_at(
+            l.index, offset(number, row) + (l.extent == value_class::full ? column_ * s.step : 0));
       }
       case location::memory::external:
-        return external_.at + ((row_ + row - external_.row) * external_.pitch + column_ - external_.column) * size;
+        return external_.at +
+               ((row_ + row - external_.row) * external_.pitch + column_ - external_.column) * size;
       case location::memory::none: break;
     }
     return nullptr;
@@ -198,13 +216,14 @@ class tile_runner {
     for (int i = list.first; i < list.last; ++i) execute(p_.commands[static_cast<std::size_t>(i)]);
   }
 
-  // While a tile is computed, the next one is fetched: a few lines of every stream before each command, since a burst
-  // of prefetches would fill the line buffers and stall.
+  // While a tile is computed, the next one is fetched: a few lines of every stream before each
+  // command, since a burst of prefetches would fill the line buffers and stall.
   void run_prefetching(command_range list) {
     const int commands = list.last - list.first, streams = static_cast<int>(p_.prefetched.size());
     int fetched = 0;
     for (int i = 0; i < commands; ++i) {
-      for (; fetched * commands < streams * (i + 1); ++fetched) prefetch(p_.prefetched[static_cast<std::size_t>(fetched)]);
+      for (; fetched * commands < streams * (i + 1); ++fetched)
+        prefetch(p_.prefetched[static_cast<std::size_t>(fetched)]);
       execute(p_.commands[static_cast<std::size_t>(list.first + i)]);
     }
   }
@@ -214,7 +233,8 @@ class tile_runner {
     const bool next_rows = column_ + width_ >= p_.axes.columns;
     const std::byte* at = next_rows ? stream_at(stream, next_offset(number))
                                     : stream_at(stream, offset(number, 0) + column_ + width_);
-    const std::int64_t bytes = height_ * width_ * static_cast<std::int64_t>(p_.streams[number].element_size);
+    const std::int64_t bytes =
+        height_ * width_ * static_cast<std::int64_t>(p_.streams[number].element_size);
     for (std::int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(at + line);
   }
 
@@ -242,7 +262,8 @@ class tile_runner {
     const std::int64_t columns = c.target.extent == value_class::full ? width_ : 1;
     std::array<const void*, ir::region::max_leaves> pointers;
     const auto call = [&](std::int64_t row, std::int64_t count) {
-      for (int k = 0; k < c.operand_count; ++k) pointers[static_cast<std::size_t>(k)] = address(operands[k], row);
+      for (int k = 0; k < c.operand_count; ++k)
+        pointers[static_cast<std::size_t>(k)] = address(operands[k], row);
       c.function(count, pointers.data(), address(c.target, row));
     };
     if (!c.by_row) return call(0, rows * columns);
@@ -251,9 +272,12 @@ class tile_runner {
 
   void expand(const command& c, const location& from) {
     const std::size_t size = c.target.element_size;
-    if (c.target.extent == value_class::row) return fill(height_, address(from, 0), size, address(c.target, 0));
-    if (from.extent == value_class::single) return fill(height_ * width_, address(from, 0), size, address(c.target, 0));
-    for (std::int64_t row = 0; row < height_; ++row) fill(width_, address(from, row), size, address(c.target, row));
+    if (c.target.extent == value_class::row)
+      return fill(height_, address(from, 0), size, address(c.target, 0));
+    if (from.extent == value_class::single)
+      return fill(height_ * width_, address(from, 0), size, address(c.target, 0));
+    for (std::int64_t row = 0; row < height_; ++row)
+      fill(width_, address(from, row), size, address(c.target, row));
   }
 
   // The columns of the tile as runs: f(offset, stride, count, columns before the run).
@@ -265,7 +289,8 @@ class tile_runner {
 
   // Columns that lie apart, rows that are neighbours: moved in square tiles.
   bool is_transposed(const exec::stream& s, std::size_t number) const {
-    return p_.aligned_rows && height_ > 1 && width_ > 1 && s.linear && s.step != 1 && row_stride(number) == 1;
+    return p_.aligned_rows && height_ > 1 && width_ > 1 && s.linear && s.step != 1 &&
+           row_stride(number) == 1;
   }
 
   void load(const command& c) {
@@ -279,15 +304,17 @@ class tile_runner {
       return;
     }
     if (const std::int64_t to_pitch = pitch(c.target); is_transposed(s, number) && to_pitch != 0) {
-      transpose_copy(width_, height_, stream_at(c.stream, offset(number, 0) + column_ * s.step), s.step, s.element_size,
-                     address(c.target, 0), to_pitch);
+      transpose_copy(width_, height_, stream_at(c.stream, offset(number, 0) + column_ * s.step),
+                     s.step, s.element_size, address(c.target, 0), to_pitch);
       return;
     }
     for (std::int64_t row = 0; row < height_; ++row) {
       std::byte* to = address(c.target, row);
-      for_each_run(s, [&](std::int64_t at, std::int64_t stride, std::int64_t count, std::int64_t done) {
-        strided_load(count, stream_at(c.stream, offset(number, row) + at), stride, s.element_size, to + done * size);
-      });
+      for_each_run(
+          s, [&](std::int64_t at, std::int64_t stride, std::int64_t count, std::int64_t done) {
+            strided_load(count, stream_at(c.stream, offset(number, row) + at), stride,
+                         s.element_size, to + done * size);
+          });
     }
   }
 
@@ -307,9 +334,11 @@ class tile_runner {
     }
     for (std::int64_t row = 0; row < height_; ++row) {
       const std::byte* source = address(from, row);
-      for_each_run(s, [&](std::int64_t at, std::int64_t stride, std::int64_t count, std::int64_t done) {
-        strided_store(count, source + done * size, s.element_size, stream_at(c.stream, offset(number, row) + at), stride);
-      });
+      for_each_run(
+          s, [&](std::int64_t at, std::int64_t stride, std::int64_t count, std::int64_t done) {
+            strided_store(count, source + done * size, s.element_size,
+                          stream_at(c.stream, offset(number, row) + at), stride);
+          });
     }
   }
 
@@ -321,9 +350,11 @@ class tile_runner {
     const auto size = static_cast<std::int64_t>(c.target.element_size);
     for (std::int64_t row = 0; row < rows; ++row) {
       std::byte* to = address(c.target, row);
-      if (c.target.extent != value_class::full) f(to, offset(number, row), std::int64_t{0}, std::int64_t{1});
+      if (c.target.extent != value_class::full)
+        f(to, offset(number, row), std::int64_t{0}, std::int64_t{1});
       else
-        for_each_run(p_.streams[number], [&](std::int64_t at, std::int64_t stride, std::int64_t count, std::int64_t done) {
+        for_each_run(p_.streams[number], [&](std::int64_t at, std::int64_t stride,
+                                             std::int64_t count, std::int64_t done) {
           f(to + done * size, offset(number, row) + at, stride, count);
         });
     }
@@ -331,10 +362,11 @@ class tile_runner {
 
   void write_iota(const command& c) {
     dispatch(c.type, [&]<class T>(std::type_identity<T>) {
-      for_each_position(c, [](std::byte* to, std::int64_t first, std::int64_t stride, std::int64_t count) {
-        auto* out = reinterpret_cast<T*>(to);
-        for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(first + i * stride);
-      });
+      for_each_position(
+          c, [](std::byte* to, std::int64_t first, std::int64_t stride, std::int64_t count) {
+            auto* out = reinterpret_cast<T*>(to);
+            for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(first + i * stride);
+          });
     });
   }
 
@@ -342,22 +374,29 @@ class tile_runner {
     std::int64_t seed = 0;
     std::memcpy(&seed, address(key, 0), sizeof seed);
     const auto write = [&]<class T>(std::type_identity<T>) {
-      for_each_position(c, [&](std::byte* to, std::int64_t first, std::int64_t stride, std::int64_t count) {
-        auto* out = reinterpret_cast<T*>(to);
-        if (stride == 1) return fill_uniform(seed, c.attribute, first, count, out);
-        for (std::int64_t i = 0; i < count; ++i) fill_uniform(seed, c.attribute, first + i * stride, 1, out + i);
-      });
+      for_each_position(
+          c, [&](std::byte* to, std::int64_t first, std::int64_t stride, std::int64_t count) {
+            auto* out = reinterpret_cast<T*>(to);
+            if (stride == 1) return fill_uniform(seed, c.attribute, first, count, out);
+            for (std::int64_t i = 0; i < count; ++i)
+              fill_uniform(seed, c.attribute, first + i * stride, 1, out + i);
+          });
     };
-    if (c.type == dtype::f64) write(std::type_identity<double>{});
-    else write(std::type_identity<float>{});
+    if (c.type == dtype::f64)
+      write(std::type_identity<double>{});
+    else
+      write(std::type_identity<float>{});
   }
 
   void reduce_columns(const command& c, const location& from) {
-    const reduction_kernels& kernels = *p_.reductions[static_cast<std::size_t>(c.reduction)].kernels;
-    std::byte* to = column_accumulators_ + static_cast<std::size_t>(column_) * kernels.accumulator_bytes;
+    const reduction_kernels& kernels =
+        *p_.reductions[static_cast<std::size_t>(c.reduction)].kernels;
+    std::byte* to =
+        column_accumulators_ + static_cast<std::size_t>(column_) * kernels.accumulator_bytes;
     if (const std::int64_t rows_apart = pitch(from); rows_apart != 0)
       return kernels.column(height_, width_, address(from, 0), rows_apart, to);
-    for (std::int64_t row = 0; row < height_; ++row) kernels.column(1, width_, address(from, row), 0, to);
+    for (std::int64_t row = 0; row < height_; ++row)
+      kernels.column(1, width_, address(from, row), 0, to);
   }
 
   const tile_program& p_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The first half of binding a tile program: operands become streams over a walk, values get a class and the phases in
-// which they are computed and used. The second half, emit_tile.hpp, turns that into commands.
+// The first half of binding a tile program: operands become streams over a walk, values get a class
+// and the phases in which they are computed and used. The second half, emit_tile.hpp, turns that
+// into commands.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +25,11 @@ struct walk_request {
   shape_vector space;              // extents of the axes in the order of the values' shapes
   std::size_t outer_count = 0;     // axes that are no columns; geometry::free chooses itself
   std::int64_t block_columns = 0;  // geometry::block: columns of a block
-  int stored_external = -1;        // the store (of the nest) whose memory the external value already is in, or -1
-  bool external_packed = false;    // the rows of the external value lie one behind the other
-  // Where the only store goes, if that is not simply its buffer (a block of it, or memory that is no buffer).
+  // The store (of the nest) whose memory the external value already is in, or -1.
+  int stored_external = -1;
+  bool external_packed = false;  // the rows of the external value lie one behind the other
+  // Where the only store goes, if that is not simply its buffer (a block of it, or memory that is
+  // no buffer).
   const strided_view* destination = nullptr;
 };
 
@@ -39,18 +42,19 @@ struct bound_value {
   location filled;      // a single value as one value per element
   int stream = -1;
   int first_phase = never, last_phase = -1;  // in which it is computed, and used for the last time
-  bool direct = false;  // a load whose elements are used where they are
-  bool needed = false;  // in the phase at hand
+  bool direct = false;                       // a load whose elements are used where they are
+  bool needed = false;                       // in the phase at hand
 };
 
 struct bound_store {
   int stream = -1;
-  bool per_row = false;   // stores one value per row
+  bool per_row = false;  // stores one value per row
   int phase = 0;
   bool deferred = false;  // written when all loads of the phase are done
 };
 
-// More bytes than this per tile are not kept from phase to phase but computed again: half of a common L2.
+// More bytes than this per tile are not kept from phase to phase but computed again: half of a
+// common L2.
 inline constexpr std::int64_t keep_limit_bytes = 256 * 1024;
 
 class tile_schedule {
@@ -61,7 +65,10 @@ class tile_schedule {
   bool keep = true;
 
   tile_schedule(const planning::nest& nest, tile_analysis analysis)
-      : values(nest.body.size()), stores(analysis.stores.size()), nest_(&nest), facts_(std::move(analysis)) {
+      : values(nest.body.size()),
+        stores(analysis.stores.size()),
+        nest_(&nest),
+        facts_(std::move(analysis)) {
     program.streams.reserve(values.size() + stores.size());
     program.constants.reserve(values.size());
   }
@@ -74,9 +81,15 @@ class tile_schedule {
   bool alive(int s) const { return facts_.alive[static_cast<std::size_t>(s)]; }
   int ready(int s) const { return facts_.ready[static_cast<std::size_t>(s)]; }
   bool is_origin(int s) const { return facts_.origin[static_cast<std::size_t>(s)] == s; }
-  bound_value& value_of(int s) { return values[static_cast<std::size_t>(facts_.origin[static_cast<std::size_t>(s)])]; }
-  const planning::store& store(std::size_t i) const { return nest_->stores[static_cast<std::size_t>(facts_.stores[i])]; }
-  stream& stream_of(const bound_value& v) { return program.streams[static_cast<std::size_t>(v.stream)]; }
+  bound_value& value_of(int s) {
+    return values[static_cast<std::size_t>(facts_.origin[static_cast<std::size_t>(s)])];
+  }
+  const planning::store& store(std::size_t i) const {
+    return nest_->stores[static_cast<std::size_t>(facts_.stores[i])];
+  }
+  stream& stream_of(const bound_value& v) {
+    return program.streams[static_cast<std::size_t>(v.stream)];
+  }
 
   void bind(const binding& at, const walk_request& request) {
     request_ = request;
@@ -96,8 +109,8 @@ class tile_schedule {
 
   bool whole_rows() const { return program.chunk == program.axes.columns; }
 
-  // May commands read or write the stream in place? Short rows that lie apart are copied instead: a call per row costs
-  // about as much as 64 elements.
+  // May commands read or write the stream in place? Short rows that lie apart are copied instead: a
+  // call per row costs about as much as 64 elements.
   bool usable_in_place(const stream& s) const {
     if (!s.linear || s.step != 1) return false;
     return program.tile_rows == 1 || (s.dense && whole_rows()) || program.chunk >= 64;
@@ -106,8 +119,8 @@ class tile_schedule {
   // Computed in one phase and used in a later one.
   bool is_kept(int s) const {
     const bound_value& v = values[static_cast<std::size_t>(s)];
-    return alive(s) && s != facts_.external && is_origin(s) && v.extent == value_class::full && !v.direct &&
-           v.last_phase > v.first_phase;
+    return alive(s) && s != facts_.external && is_origin(s) && v.extent == value_class::full &&
+           !v.direct && v.last_phase > v.first_phase;
   }
 
  private:
@@ -118,7 +131,8 @@ class tile_schedule {
     if (nest_->kind == planning::nest_kind::tile && !nest_->axis_order.empty())
       for (int axis : nest_->axis_order) order_.push_back(axis);
     else
-      for (std::size_t axis = 0; axis < rank; ++axis) order_.push_back(static_cast<std::int64_t>(axis));
+      for (std::size_t axis = 0; axis < rank; ++axis)
+        order_.push_back(static_cast<std::int64_t>(axis));
     detail::require_step(order_.size() == rank, *nest_, "the axis order does not name every axis");
     for (std::int64_t axis : order_) extents.push_back(request_.space[axis]);
   }
@@ -129,8 +143,8 @@ class tile_schedule {
     s.element_size = element_size;
     s.offset = view.offset;
     const auto mismatch = [&] {
-      throw graph_error("executor: " + nest_->label + ": an operand of shape " + to_string(view.shape) +
-                        " in a nest over " + to_string(request_.space));
+      throw graph_error("executor: " + nest_->label + ": an operand of shape " +
+                        to_string(view.shape) + " in a nest over " + to_string(request_.space));
     };
     if (view.shape.size() != request_.space.size() && !view.shape.empty()) mismatch();
     for (std::int64_t axis : order_) {
@@ -146,7 +160,8 @@ class tile_schedule {
   strided_view positions(bool per_row) const {
     strided_view view{-1, 0, request_.space, {}};
     if (per_row && facts_.has_row_level)
-      for (std::size_t i = order_.size() - static_cast<std::size_t>(nest_->inner_axes); i < order_.size(); ++i)
+      for (std::size_t i = order_.size() - static_cast<std::size_t>(nest_->inner_axes);
+           i < order_.size(); ++i)
         view.shape[order_[i]] = 1;
     view.strides = row_major_strides(view.shape);
     return view;
@@ -154,7 +169,8 @@ class tile_schedule {
 
   void add_streams(const binding& at) {
     for (int i = 0; i < step_count(); ++i)
-      if (alive(i) && i != facts_.external) add_operand(at, step(i), values[static_cast<std::size_t>(i)]);
+      if (alive(i) && i != facts_.external)
+        add_operand(at, step(i), values[static_cast<std::size_t>(i)]);
     for (std::size_t i = 0; i < stores.size(); ++i) {
       const planning::step& s = step(store(i).step);
       if (request_.destination != nullptr) {
@@ -162,14 +178,17 @@ class tile_schedule {
         continue;
       }
       const strided_view& target = at[store(i).buffer];
-      // Extents that are equal at hand need not have been so as symbols: what the buffer holds decides.
+      // Extents that are equal at hand need not have been so as symbols: what the buffer holds
+      // decides.
       const strided_view per_row = positions(true), all = positions(false);
-      stores[i].per_row = facts_.row_store[i] ||
-                          (facts_.has_row_level && target.shape == per_row.shape && target.shape != all.shape);
+      stores[i].per_row =
+          facts_.row_store[i] ||
+          (facts_.has_row_level && target.shape == per_row.shape && target.shape != all.shape);
       strided_view view = stores[i].per_row ? per_row : all;
       if (element_count(view.shape) != element_count(target.shape))
-        throw graph_error("executor: " + nest_->label + ": a value of shape " + to_string(view.shape) +
-                          " does not fit into its buffer of shape " + to_string(target.shape));
+        throw graph_error("executor: " + nest_->label + ": a value of shape " +
+                          to_string(view.shape) + " does not fit into its buffer of shape " +
+                          to_string(target.shape));
       view.buffer = target.buffer;
       view.offset = target.offset;
       stores[i].stream = add_stream(view, size_of(s.type));
@@ -191,11 +210,16 @@ class tile_schedule {
         v.stream = add_stream(view, size_of(s.type));
         return;
       }
-      case planning::step_kind::random: v.stream = add_stream(positions(facts_.is_row_level(s)), size_of(s.type)); return;
+      case planning::step_kind::random:
+        v.stream = add_stream(positions(facts_.is_row_level(s)), size_of(s.type));
+        return;
       case planning::step_kind::constant: v.at = constant(s.constant, s.type); return;
       case planning::step_kind::extent: {
         const std::int64_t extent = at.evaluate(s.extent);
-        v.at = constant(s.type == dtype::i64 ? extent : std::bit_cast<std::int64_t>(static_cast<double>(extent)), s.type);
+        v.at = constant(s.type == dtype::i64
+                            ? extent
+                            : std::bit_cast<std::int64_t>(static_cast<double>(extent)),
+                        s.type);
         return;
       }
       default: return;
@@ -207,13 +231,17 @@ class tile_schedule {
     std::int64_t word = 0;
     dispatch(type, [&]<class T>(std::type_identity<T>) {
       T x{};
-      if constexpr (std::is_same_v<T, std::int64_t>) x = bits;
-      else if constexpr (std::is_same_v<T, bool>) x = std::bit_cast<double>(bits) != 0;
-      else x = static_cast<T>(std::bit_cast<double>(bits));
+      if constexpr (std::is_same_v<T, std::int64_t>)
+        x = bits;
+      else if constexpr (std::is_same_v<T, bool>)
+        x = std::bit_cast<double>(bits) != 0;
+      else
+        x = static_cast<T>(std::bit_cast<double>(bits));
       std::memcpy(&word, &x, sizeof x);
     });
     program.constants.push_back(word);
-    return {location::memory::constant, value_class::single, static_cast<std::uint8_t>(size_of(type)),
+    return {location::memory::constant, value_class::single,
+            static_cast<std::uint8_t>(size_of(type)),
             static_cast<int>(program.constants.size()) - 1};
   }
 
@@ -227,27 +255,32 @@ class tile_schedule {
         v.at = {location::memory::external, value_class::full, size, 0};
         continue;
       }
-      if (v.stream >= 0) v.extent = stream_of(v).extent();
-      else if (s.kind == planning::step_kind::reduce) v.extent = value_class::row;
-      else v.extent = value_class::single;
+      if (v.stream >= 0)
+        v.extent = stream_of(v).extent();
+      else if (s.kind == planning::step_kind::reduce)
+        v.extent = value_class::row;
+      else
+        v.extent = value_class::single;
       if (s.kind == planning::step_kind::random) v.extent = std::max(v.extent, value_class::row);
       if (s.kind == planning::step_kind::map || s.kind == planning::step_kind::spread)
         for (int o : s.operands) v.extent = std::max(v.extent, value_of(o).extent);
-      const bool is_load = s.kind == planning::step_kind::load || s.kind == planning::step_kind::scalar;
+      const bool is_load =
+          s.kind == planning::step_kind::load || s.kind == planning::step_kind::scalar;
       v.direct = is_load && v.extent == value_class::full && usable_in_place(stream_of(v));
       if (v.direct) v.at = {location::memory::stream, value_class::full, size, v.stream};
     }
   }
 
-  // Memory of a store that is also memory of a load (an update in place) is written in the last phase, and there behind
-  // the last step that reads it.
+  // Memory of a store that is also memory of a load (an update in place) is written in the last
+  // phase, and there behind the last step that reads it.
   void find_conflicts(const binding& at) {
     for (std::size_t i = 0; i < stores.size(); ++i) {
       if (request_.destination != nullptr || stores[i].per_row) continue;
       const int target = program.streams[static_cast<std::size_t>(stores[i].stream)].buffer;
       for (int l = 0; l < step_count(); ++l) {
         if (!alive(l) || step(l).kind != planning::step_kind::load) continue;
-        if (!may_overlap(at.plan(), target, stream_of(values[static_cast<std::size_t>(l)]).buffer)) continue;
+        if (!may_overlap(at.plan(), target, stream_of(values[static_cast<std::size_t>(l)]).buffer))
+          continue;
         stores[i].phase = facts_.phases - 1;
         if (facts_.is_used_behind(*nest_, l, store(i).step)) stores[i].deferred = true;
       }
@@ -271,7 +304,9 @@ class tile_schedule {
     }
     std::int64_t bytes = 0;
     for (int i = 0; i < step_count(); ++i)
-      if (is_kept(i)) bytes += program.tile_rows * program.axes.columns * static_cast<std::int64_t>(size_of(step(i).type));
+      if (is_kept(i))
+        bytes += program.tile_rows * program.axes.columns *
+                 static_cast<std::int64_t>(size_of(step(i).type));
     keep = !program.split && bytes <= keep_limit_bytes;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shares the slots of a tile's scratch memory between values that are not alive together. The fewer slots, the more of
-// them stay in L1.
+// Shares the slots of a tile's scratch memory between values that are not alive together. The fewer
+// slots, the more of them stay in L1.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ class slot_assigner {
   void clear() { count_ = 0; }
   int count() const { return count_; }
 
-  /// Replaces the numbers of values in the slots of these commands by numbers of slots: `values` values, each the target
-  /// of one command and dead behind the list. Linear scan: a slot is free again behind the last command that reads it,
-  /// and a map may write where it reads.
+  /// Replaces the numbers of values in the slots of these commands by numbers of slots: `values`
+  /// values, each the target of one command and dead behind the list. Linear scan: a slot is free
+  /// again behind the last command that reads it, and a map may write where it reads.
   void assign(tile_program& p, command_range range, int values) {
     last_use_.assign(static_cast<std::size_t>(values), -1);
     slot_of_.assign(static_cast<std::size_t>(values), -1);
@@ -57,7 +57,8 @@ class slot_assigner {
   /// Gives the pinned slots of all commands the numbers behind those in use.
   void place_pinned(tile_program& p, int pinned_count) {
     const auto place = [&](location& l) {
-      if (l.where == location::memory::slot && l.index >= pinned) l.index = count_ + (l.index - pinned);
+      if (l.where == location::memory::slot && l.index >= pinned)
+        l.index = count_ + (l.index - pinned);
     };
     for (command& c : p.commands) place(c.target);
     for (location& l : p.operands) place(l);
@@ -65,7 +66,9 @@ class slot_assigner {
   }
 
  private:
-  static bool is_value(const location& l) { return l.where == location::memory::slot && l.index < pinned; }
+  static bool is_value(const location& l) {
+    return l.where == location::memory::slot && l.index < pinned;
+  }
   static std::span<location> operands(tile_program& p, int at) {
     const command& c = p.commands[static_cast<std::size_t>(at)];
     return {p.operands.data() + c.first_operand, static_cast<std::size_t>(c.operand_count)};

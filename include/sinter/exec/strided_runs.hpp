@@ -10,16 +10,19 @@
 namespace sinter::exec {
 
 /// The offset of element number `position` (in row-major order), in elements.
-inline std::int64_t offset_of(const shape_vector& extents, const shape_vector& strides, std::int64_t position) {
+inline std::int64_t offset_of(const shape_vector& extents, const shape_vector& strides,
+                              std::int64_t position) {
   std::int64_t at = 0;
   for (std::size_t axis = extents.size(); axis-- > 0; position /= extents[axis])
     at += position % extents[axis] * strides[axis];
   return at;
 }
 
-/// Cuts elements [begin, begin + count) into runs along the last axis: f(offset, stride, length, elements before).
+/// Cuts elements [begin, begin + count) into runs along the last axis: f(offset, stride, length,
+/// elements before).
 template <class F>
-void for_each_run(const shape_vector& extents, const shape_vector& strides, std::int64_t begin, std::int64_t count, F f) {
+void for_each_run(const shape_vector& extents, const shape_vector& strides, std::int64_t begin,
+                  std::int64_t count, F f) {
   if (extents.empty()) {
     if (count > 0) f(std::int64_t{0}, std::int64_t{1}, count, std::int64_t{0});
     return;

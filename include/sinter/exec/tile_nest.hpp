@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs tile nests: rows (or parts of long ones) are divided among tasks by shape. Few very long rows are walked phase by
-// phase, each phase by many tasks whose accumulators combine in order.
+// Runs tile nests: rows (or parts of long ones) are divided among tasks by shape. Few very long
+// rows are walked phase by phase, each phase by many tasks whose accumulators combine in order.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +20,10 @@ class tile_nest {
  public:
   /// `plan`: null for copies, which are part of another nest.
   tile_nest(const planning::plan* plan, const kernel_table& kernels, const planning::nest& nest)
-      : nest_(&nest), tile_(kernels, nest,
-                            analyze_tile(plan, nest, nest.inner_axes > 0 ? geometry::rows : geometry::free,
-                                         all_stores(nest), -1, -1)) {}
+      : nest_(&nest),
+        tile_(kernels, nest,
+              analyze_tile(plan, nest, nest.inner_axes > 0 ? geometry::rows : geometry::free,
+                           all_stores(nest), -1, -1)) {}
 
   /// `destination`: where the only store of a copy goes, if not simply into its buffer.
   memory_need bind(const binding& at, const strided_view* destination = nullptr) {
@@ -37,7 +38,8 @@ class tile_nest {
     out.per_thread = round_to_lines(tile_.program().scratch_bytes);
     if (tile_.program().split)
       out.shared = round_to_lines(tile_.program().scratch_bytes) +
-                   static_cast<std::size_t>(column_tasks_) * round_to_lines(tile_.program().accumulators_bytes);
+                   static_cast<std::size_t>(column_tasks_) *
+                       round_to_lines(tile_.program().accumulators_bytes);
     return out;
   }
 
@@ -46,13 +48,15 @@ class tile_nest {
     // A reduction over no elements gives identities; without reductions there is nothing to do.
     if (axes.rows == 0 || (axes.columns == 0 && nest_->inner_axes == 0)) return;
     if (tile_.program().split) return run_split(memory);
-    parallel_for(row_tasks_ * column_tasks_, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
-      const std::int64_t row = task / column_tasks_ * rows_per_task_, column = task % column_tasks_ * columns_per_task_;
-      tile_runner runner(tile_.program(), memory.bases, memory.scratch(thread));
-      runner.begin();
-      runner.run_all(row, std::min(axes.rows, row + rows_per_task_), column,
-                     std::min(axes.columns, column + columns_per_task_));
-    });
+    parallel_for(row_tasks_ * column_tasks_, nest_->predicted_nanoseconds,
+                 [&](std::int64_t task, int thread) {
+                   const std::int64_t row = task / column_tasks_ * rows_per_task_,
+                                      column = task % column_tasks_ * columns_per_task_;
+                   tile_runner runner(tile_.program(), memory.bases, memory.scratch(thread));
+                   runner.begin();
+                   runner.run_all(row, std::min(axes.rows, row + rows_per_task_), column,
+                                  std::min(axes.columns, column + columns_per_task_));
+                 });
   }
 
  private:
@@ -64,15 +68,19 @@ class tile_nest {
 
   void divide() {
     const tile_program& p = tile_.program();
-    const std::int64_t rows = std::max<std::int64_t>(1, p.axes.rows), columns = std::max<std::int64_t>(1, p.axes.columns);
+    const std::int64_t rows = std::max<std::int64_t>(1, p.axes.rows),
+                       columns = std::max<std::int64_t>(1, p.axes.columns);
     columns_per_task_ = columns;
     if (p.split) {
       // At most 1024 parts, since one thread combines them.
-      columns_per_task_ = std::max(round_up_to(task_elements / 2, p.chunk), round_up_to(divide_up(columns, 1024), p.chunk));
+      columns_per_task_ = std::max(round_up_to(task_elements / 2, p.chunk),
+                                   round_up_to(divide_up(columns, 1024), p.chunk));
       rows_per_task_ = 1;
     } else {
-      if (nest_->inner_axes == 0 && columns > task_elements) columns_per_task_ = round_up_to(task_elements, p.chunk);
-      rows_per_task_ = round_up_to(std::max<std::int64_t>(1, task_elements / columns_per_task_), p.tile_rows);
+      if (nest_->inner_axes == 0 && columns > task_elements)
+        columns_per_task_ = round_up_to(task_elements, p.chunk);
+      rows_per_task_ =
+          round_up_to(std::max<std::int64_t>(1, task_elements / columns_per_task_), p.tile_rows);
     }
     column_tasks_ = divide_up(columns, columns_per_task_);
     row_tasks_ = divide_up(rows, rows_per_task_);
@@ -116,8 +124,10 @@ class tile_nest {
   std::int64_t rows_per_task_ = 1, columns_per_task_ = 1, row_tasks_ = 1, column_tasks_ = 1;
 };
 
-/// The nest that copies what `source` sees, in row-major order or to a destination given when it is bound.
-inline planning::nest copy_nest(const planning::access& source, dtype type, int target, double nanoseconds) {
+/// The nest that copies what `source` sees, in row-major order or to a destination given when it is
+/// bound.
+inline planning::nest copy_nest(const planning::access& source, dtype type, int target,
+                                double nanoseconds) {
   planning::nest out;
   out.space = source.shape;
   out.accesses = {source};

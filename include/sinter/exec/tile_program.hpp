@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
-// A tile program bound to extents and strides: what the threads run. `tile_binder` makes it, `tile_runner` runs it.
-// A program walks rows (the outer axes) of columns (the inner axes), several rows or a part of one at a time; the
-// values of such a tile stay in a few slots of scratch memory that fit into L1.
+// A tile program bound to extents and strides: what the threads run. `tile_binder` makes it,
+// `tile_runner` runs it. A program walks rows (the outer axes) of columns (the inner axes), several
+// rows or a part of one at a time; the values of such a tile stay in a few slots of scratch memory
+// that fit into L1.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include <sinter/exec/reduce.hpp>
+#include <sinter/exec/reduction.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/extents.hpp>
 
 namespace sinter::exec {
 
-// How many values a step has in a tile: one for all rows, one per row, or one per element. It is read off the strides,
-// so an operand that is broadcast along the inner axes costs one value per row whatever its declared level is.
+// How many values a step has in a tile: one for all rows, one per row, or one per element. It is
+// read off the strides, so an operand that is broadcast along the inner axes costs one value per
+// row whatever its declared level is.
 enum class value_class : std::uint8_t { single, row, full };
 
 // Where a value is while a tile is computed.
@@ -28,7 +30,8 @@ struct location {
     single_slot,  // one value for all rows, computed by the program
     constant,     // one value known when the program was bound
     stream,       // the caller's or the arena's memory, used in place
-    external,     // handed in by the nest: the block of a matrix product, the sums of a column reduction
+    external,     // handed in by the nest: the block of a matrix product, the sums of a column
+                  // reduction
   };
   memory where = memory::none;
   value_class extent = value_class::full;
@@ -38,22 +41,24 @@ struct location {
   bool valid() const { return where != memory::none; }
 };
 
-// The axes that are walked, after neighbouring axes that every operand crosses in one stride were merged.
+// The axes that are walked, after neighbouring axes that every operand crosses in one stride were
+// merged.
 struct walk {
   shape_vector outer, inner;
   std::int64_t rows = 1, columns = 1;
 };
 
-// Memory (or, for iota and random, an arithmetic sequence: the position itself) under the axes of a walk.
+// Memory (or, for iota and random, an arithmetic sequence: the position itself) under the axes of a
+// walk.
 struct stream {
   int buffer = -1;  // -1: positions
   std::size_t element_size = 0;
-  std::int64_t offset = 0;         // of element 0, in elements
-  shape_vector outer, inner;       // strides in elements
-  std::int64_t step = 0;           // the one stride along all columns, if linear
+  std::int64_t offset = 0;    // of element 0, in elements
+  shape_vector outer, inner;  // strides in elements
+  std::int64_t step = 0;      // the one stride along all columns, if linear
   bool linear = false;
-  bool dense = false;              // linear, and the rows lie one behind the other
-  bool invariant = false;          // the same columns for every row
+  bool dense = false;      // linear, and the rows lie one behind the other
+  bool invariant = false;  // the same columns for every row
 
   value_class extent() const {
     for (std::int64_t s : inner)
@@ -64,13 +69,22 @@ struct stream {
   }
 };
 
-enum class command_kind : std::uint8_t { load, expand, iota, random, map, reduce, reduce_columns, store };
+enum class command_kind : std::uint8_t {
+  load,
+  expand,
+  iota,
+  random,
+  map,
+  reduce,
+  reduce_columns,
+  store
+};
 
 struct command {
   command_kind kind{};
-  dtype type{};             // of the result
-  bool by_row = false;      // operands lie apart from row to row: one call per row
-  int stream = -1;          // load, store, iota, random
+  dtype type{};         // of the result
+  bool by_row = false;  // operands lie apart from row to row: one call per row
+  int stream = -1;      // load, store, iota, random
   int first_operand = 0, operand_count = 0;
   location target;
   ir::map_function function = nullptr;
@@ -89,14 +103,15 @@ struct bound_reduction {
   int phase = 0;
 };
 
-// Per phase: row commands (one value per row), then commands over the columns, then the reductions finish. Behind the
-// last phase comes one more list of row commands. The prologue runs once per task.
+// Per phase: row commands (one value per row), then commands over the columns, then the reductions
+// finish. Behind the last phase comes one more list of row commands. The prologue runs once per
+// task.
 struct tile_program {
   walk axes;
   std::int64_t tile_rows = 1, chunk = 1;  // a tile is at most tile_rows x chunk elements
   std::int64_t row_capacity = 1;          // rows that row slots and accumulators hold
-  bool aligned_rows = false;              // the rows of a tile never cross the end of the last outer axis
-  bool split = false;                     // few long rows: columns are divided among tasks, phase by phase
+  bool aligned_rows = false;  // the rows of a tile never cross the end of the last outer axis
+  bool split = false;         // few long rows: columns are divided among tasks, phase by phase
   bool prefetch = false;
 
   std::vector<exec::stream> streams;

@@ -134,8 +134,8 @@ constexpr auto take(X&& x, Indices&& indices, int axis = 0) {
 }
 
 /// Integer labels [...] as [..., classes] of type `T`: 1 at the label, 0 elsewhere (everywhere for
-/// a label that is no class). `classes` is an integer or extent(x, axis). `one_hot<float>(labels,
-/// 10)`.
+/// a label that is no class). `classes` is an integer or extent(x, axis):
+/// `one_hot<float>(labels, 10)`.
 template <Element T = float, Operand Labels, detail::ExtentLike Classes>
 constexpr auto one_hot(Labels&& labels, Classes&& classes) {
   return detail::apply_with_numbers(detail::one_hot_function<T>{{{detail::number_or_gap(classes)}}},

@@ -43,8 +43,10 @@ constexpr handle gradient(handle loss, handle by) {
 }  // namespace detail
 
 /// The derivatives of `loss`, a floating scalar, by each of the handles: values of the same dtypes
-/// and shapes, to be used like any other, in further gradients too. `auto [dw, db] =
-/// gradients(loss, w, b);` Only inside fused functions.
+/// and shapes, to be used like any other, in further gradients too. Only inside fused functions:
+/// `auto [dw, db] = gradients(loss, w, b);`. Where the loss does not depend on a handle, its
+/// derivative is zeros. A fault (dtype_error, shape_error) if the loss is no floating scalar or a
+/// handle is not floating.
 template <std::same_as<handle>... By>
   requires(sizeof...(By) > 0)
 constexpr std::array<handle, sizeof...(By)> gradients(handle loss, By... by) {

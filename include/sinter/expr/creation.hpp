@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tensors from nothing: constants and counters. Outside of a fused function these are expressions.
-// Inside, one that is made from numbers alone joins the graph of the first handle that it meets: `x
-// + iota<float>(10)`.
+// Inside, one that is made from numbers alone joins the graph of the first handle that it meets:
+// `x + iota<float>(10)`.
 #pragma once
 
 #include <utility>

@@ -162,8 +162,8 @@ struct leaves<expression<Function, Captured...>> {
 
 }  // namespace detail
 
-/// The types of an expression's leaves in their order: `type_list<shared_tensor<float, 2>, float,
-/// ...>`.
+/// The types of an expression's leaves in their order, such as
+/// `type_list<shared_tensor<float, 2>, float>`.
 template <class Expression>
 using leaf_types = typename detail::leaves<Expression>::types;
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <sinter/function/explain.hpp>
+#include <sinter/function/code.hpp>
 #include <sinter/function/fault_report.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/function/trace.hpp>
@@ -132,12 +132,13 @@ class fused {
     };
   }
 
-  /// What the optimizer did for arguments of these shapes. Plans the function if need be, but does
-  /// not run it.
+  /// What the optimizer did for arguments of these shapes: rules that fired, e-graph, nests with
+  /// predicted and measured time, memory. Plans the function if need be and runs it a few times on
+  /// the arguments, none of which it changes.
   template <detail::FusedArgument... A>
   std::string explain(A&&... arguments) {
-    return with_call<A...>([](program& p, program::prepared_call& c, const auto&,
-                              const auto&) { return detail::explain_text(c, p.statistics(), 0); },
+    return with_call<A...>([](program& p, program::prepared_call& c, const auto& memory,
+                              const auto& symbols) { return p.explain(c, memory, symbols); },
                            arguments...);
   }
 

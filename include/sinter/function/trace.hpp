@@ -13,11 +13,7 @@
 #include <vector>
 
 #include <sinter/autodiff/reverse.hpp>
-#include <sinter/exec/kernel_table.hpp>
-#include <sinter/exec/library.hpp>
-#include <sinter/exec/map_kernel.hpp>
 #include <sinter/expr/expr.hpp>
-#include <sinter/function/program.hpp>
 #include <sinter/graph/freeze.hpp>
 #include <sinter/graph/regions.hpp>
 #include <sinter/tensor/tensor.hpp>
@@ -160,41 +156,5 @@ template <class F, argument_spec... Spec>
 struct function_trace {
   static constexpr ir::graph run() { return trace_function<F, Spec...>(); }
 };
-
-// ---- what gets compiled
-
-// Kernels, products and library superinstructions for a set of dtypes (bit i: dtype i); bool comes
-// with every table.
-template <unsigned Dtypes, Element... Chosen>
-program_code code_for() {
-  constexpr unsigned rest = Dtypes & ~(1u << static_cast<unsigned>(dtype::boolean));
-  if constexpr (rest != 0) {
-    return code_for<(rest & (rest - 1)), Chosen...,
-                    cpp_type<static_cast<dtype>(std::countr_zero(rest))>>();
-  } else {
-    program_code out{
-        exec::make_kernel_table<Chosen...>(), exec::make_product_table<Chosen...>(), {}};
-    const auto add_library = [&]<class T>(std::type_identity<T>) {
-      if constexpr (std::is_floating_point_v<T>)
-        for (const ir::instruction& i : exec::library_instructions<T>())
-          out.instructions.push_back(i);
-    };
-    (add_library(std::type_identity<Chosen>{}), ...);
-    return out;
-  }
-}
-
-// A fused kernel for each region of the trace. They stand in front of the library's: of equals the
-// first is taken.
-template <class Trace>
-void add_regions(program_code& code) {
-  std::vector<ir::instruction> own;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (own.push_back(
-         {traced<Trace>::value.regions[I], &exec::map_kernel<traced<Trace>::value.regions[I]>}),
-     ...);
-  }(std::make_index_sequence<traced<Trace>::size.regions>{});
-  code.instructions.insert(code.instructions.begin(), own.begin(), own.end());
-}
 
 }  // namespace sinter::detail

@@ -130,7 +130,10 @@ inline std::string to_text(const graph& g) {
                "\n";
   for (const guard& each : g.guards)
     out += "guard: " + g.dims.to_string(each.a) +
-           (each.holds == guard::fact::equal ? " == " : each.holds == guard::fact::differ ? " != " : " <= ") + g.dims.to_string(each.b) + "\n";
+           (each.holds == guard::fact::equal    ? " == "
+            : each.holds == guard::fact::differ ? " != "
+                                                : " <= ") +
+           g.dims.to_string(each.b) + "\n";
   for (const output& o : g.outputs)
     out += "output: %" + std::to_string(o.node) +
            (o.assigned_argument >= 0 ? " -> argument " + std::to_string(o.assigned_argument) : "") +

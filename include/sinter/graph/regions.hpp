@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The element-wise regions of a traced graph: the structures for which fused kernels are compiled. Each is a cone of
-// element-wise nodes of one floating dtype below a value that somebody else needs. Works in constant evaluation, in
-// time that is linear in the graph but for sizes that the limits of a region bound.
+// The element-wise regions of a traced graph: the structures for which fused kernels are compiled.
+// Each is a cone of element-wise nodes of one floating dtype below a value that somebody else
+// needs. Works in constant evaluation, in time that is linear in the graph but for sizes that the
+// limits of a region bound.
 #pragma once
 
 #include <algorithm>
@@ -14,24 +15,25 @@
 
 namespace sinter::ir {
 
-// A kernel takes the compiler 0.1 s (three nodes) to 1 s (Black-Scholes), and training steps have about a dozen
-// structures: layers repeat them.
+// A kernel takes the compiler 0.1 s (three nodes) to 1 s (Black-Scholes), and training steps have
+// about a dozen structures: layers repeat them.
 inline constexpr int max_regions = 24;
 
 using region_list = inline_vector<region, max_regions>;
 
 namespace detail {
 
-// From this much work (in additions) on, a value that several regions use is worth storing between them. Writing and
-// reading 4 bytes takes some 20 additions if they come from DRAM, and reading alone 8 (plan/machine.hpp).
+// From this much work (in additions) on, a value that several regions use is worth storing between
+// them. Writing and reading 4 bytes takes some 20 additions if they come from DRAM, and reading
+// alone 8 (plan/machine.hpp).
 inline constexpr double worth_storing = 24;
 inline constexpr double worth_reading = 12;
 
 // What an unknown extent counts when regions are ranked by their work.
 inline constexpr double nominal_extent = 64;
 
-// Ascending node numbers without duplicates. A plain array: constant evaluation counts every call inside of a
-// std::vector, which made finding regions twice as expensive.
+// Ascending node numbers without duplicates. A plain array: constant evaluation counts every call
+// inside of a std::vector, which made finding regions twice as expensive.
 struct node_set {
   static constexpr int capacity = 3 * region::max_nodes;
   int ids[capacity]{};
@@ -50,7 +52,8 @@ struct node_set {
 
 class region_finder {
  public:
-  constexpr explicit region_finder(const graph& g) : g_(g), facts_(static_cast<std::size_t>(g.size())) {
+  constexpr explicit region_finder(const graph& g)
+      : g_(g), facts_(static_cast<std::size_t>(g.size())) {
     mark_live();
     for (int id = 0; id < g.size(); ++id)
       if (at(id).live) classify(id);
@@ -58,8 +61,8 @@ class region_finder {
     for (int id = 0; id < g.size(); ++id)
       if (at(id).live) note_users(id);
 
-    // A cone that exceeds the limits is cut. The cuts are stored whatever happens, so no other cone goes beyond them,
-    // and they become roots of their own behind the others.
+    // A cone that exceeds the limits is cut. The cuts are stored whatever happens, so no other cone
+    // goes beyond them, and they become roots of their own behind the others.
     for (std::size_t i = 0; i < roots_.size(); ++i) {
       const cone whole = grow(roots_[i], false);
       for (int k = 0; k < whole.count; ++k) ++at(whole.nodes[k]).cones;
@@ -94,12 +97,13 @@ class region_finder {
   struct node_facts {
     int operands[3] = {};  // sources of a fusible node's inputs
     int operand_count = 0;
-    int source = -1;       // the node itself, or what it passes through unchanged (stop_gradient, broadcast)
-    int type = no_type;    // the dtype of the regions it may be part of
-    int users = 0;         // in regions
-    int cones = 0;         // how many contain it
-    int place = 0;         // in the cone at hand: 1 + operand number of a node, -1 - that of a leaf, or 0
-    double work = 0;       // of the cone below it, counted as a tree
+    int source =
+        -1;  // the node itself, or what it passes through unchanged (stop_gradient, broadcast)
+    int type = no_type;  // the dtype of the regions it may be part of
+    int users = 0;       // in regions
+    int cones = 0;       // how many contain it
+    int place = 0;  // in the cone at hand: 1 + operand number of a node, -1 - that of a leaf, or 0
+    double work = 0;  // of the cone below it, counted as a tree
     bool live = false, root = false, cut = false, shared = false;
   };
 
@@ -139,8 +143,8 @@ class region_finder {
 
   // ---- what the nodes are
 
-  // Does the operand of this broadcast certainly have fewer elements than the result?
-  // Only an operand that may turn out to have the full shape already can be looked through.
+  // Does the operand of this broadcast certainly have fewer elements than the result? Only an
+  // operand that may turn out to have the full shape already can be looked through.
   constexpr bool certainly_spreads(int broadcast) const {
     const symbolic_shape &from = g_[g_.input(broadcast, 0)].shape, &to = g_[broadcast].shape;
     for (std::size_t i = 0; i < from.size(); ++i)
@@ -148,7 +152,8 @@ class region_finder {
     return false;
   }
 
-  // One value for a whole row of the elements the kernel sees: a scalar, or a broadcast along the last axis.
+  // One value for a whole row of the elements the kernel sees: a scalar, or a broadcast along the
+  // last axis.
   constexpr bool is_scalar_leaf(int id) const {
     const symbolic_shape& shape = g_[id].shape;
     if (shape.empty()) return true;
@@ -183,7 +188,9 @@ class region_finder {
     int type = no_type;
     for (int input : g_.inputs(id)) {
       const int source = at(input).source;
-      const int next = is_floating(g_[input].type) ? static_cast<int>(g_[input].type) : truth(input) ? at(source).type : no_type;
+      const int next = is_floating(g_[input].type) ? static_cast<int>(g_[input].type)
+                       : truth(input)              ? at(source).type
+                                                   : no_type;
       if (next == no_type || (type != no_type && type != next)) return no_type;
       type = next;
     }
@@ -213,8 +220,8 @@ class region_finder {
 
   // ---- cones
 
-  // Takes nodes in descending order, so that all users of a node inside of the cone come before it, and stops where
-  // the limits are met.
+  // Takes nodes in descending order, so that all users of a node inside of the cone come before it,
+  // and stops where the limits are met.
   constexpr cone grow(int root, bool stop_at_shared) {
     cone out;
     node_set open, leaves;
@@ -246,8 +253,9 @@ class region_finder {
     return out;
   }
 
-  // Of the prefixes that fit: cuts where other regions are cut already, then the fewest values to store between the
-  // parts, then values that others use too, then the largest; but no less than half of what would fit.
+  // Of the prefixes that fit: cuts where other regions are cut already, then the fewest values to
+  // store between the parts, then values that others use too, then the largest; but no less than
+  // half of what would fit.
   static constexpr int best_size(const prefix* fitting, int count) {
     if (count == 0) return 0;
     prefix best = fitting[count - 1];
@@ -291,7 +299,8 @@ class region_finder {
     if (structure.scalar_leaves == all_scalar) return;
     double work = 0, elements = 1;
     for (int i = 0; i < c.count; ++i) work += static_cast<double>(info(g_[c.nodes[i]].code).cost);
-    for (dim d : g_[c.nodes[0]].shape) elements *= d.is_constant() ? static_cast<double>(d.constant()) : nominal_extent;
+    for (dim d : g_[c.nodes[0]].shape)
+      elements *= d.is_constant() ? static_cast<double>(d.constant()) : nominal_extent;
     if (elements <= 1) return;
     for (found& f : found_) {
       if (!(f.structure == structure)) continue;
@@ -328,12 +337,14 @@ class region_finder {
 
 }  // namespace detail
 
-/// The distinct element-wise regions of a traced graph (gradients expanded) in canonical form, those with the most work
-/// first and at most max_regions. Roots are float or bool nodes that are outputs, that something other than a region of
-/// their dtype uses, or at which a cone beyond the limits of a region was cut. A node that several regions need is part
-/// of each; if it is expensive, there are also a region of its own and regions that read it. Constants, other rank-0
-/// nodes and broadcasts along the last axis are scalar leaves. stop_gradient, and broadcasts of element-wise values that
-/// may turn out to be none, are looked through. Single nodes and regions of scalars are left out.
+/// The distinct element-wise regions of a traced graph (gradients expanded) in canonical form,
+/// those with the most work first and at most max_regions. Roots are float or bool nodes that are
+/// outputs, that something other than a region of their dtype uses, or at which a cone beyond the
+/// limits of a region was cut. A node that several regions need is part of each; if it is
+/// expensive, there are also a region of its own and regions that read it. Constants, other rank-0
+/// nodes and broadcasts along the last axis are scalar leaves. stop_gradient, and broadcasts of
+/// element-wise values that may turn out to be none, are looked through. Single nodes and regions
+/// of scalars are left out.
 constexpr region_list find_regions(const graph& traced) {
   if (traced.failed()) return {};
   return detail::region_finder(traced).largest();

@@ -23,8 +23,8 @@ struct cut {
   int inner_axes = 0;                     // > 0: rows, the last axes of `space` are reduced inside
   ir::symbolic_shape space;               // the iteration space if inner_axes > 0
   int product = -1;                       // the value of the body that a matmul computes, or -1
-  std::array<int, 2> factors{
-      -1, -1};  // its operands, which must be in memory whatever else is computed inside
+  // Its operands, which must be in memory whatever else is computed inside.
+  std::array<int, 2> factors{-1, -1};
   double cost = 0;
 
   bool computes(int value) const {

@@ -59,13 +59,14 @@ enum class step_kind : std::uint8_t {
   constant,  // `constant` in dtype `type`
   extent,    // the value of dim `extent`, in dtype `type`
   iota,      // the index along axis `attribute` of the iteration space
-  random,    // uniform in [0,1): operands {key (scalar, i64)}, `attribute` is the stream, index =
-             // linear index in space
-  map,  // an element-wise op on `operands` (micro-op, or `fused` if set); cast: to `type` from the
-        // operand's type
-  reduce,   // full -> row over the inner axes; monoid by `code` (reduce_sum, ..., argmax)
-  spread,   // row -> full: the operand's value in every element of the row (no work: an operand
-            // mode)
+  // Uniform in [0,1): operands {key (scalar, i64)}, `attribute` is the stream, the index of an
+  // element is its linear one in the space.
+  random,
+  // An element-wise op on `operands` (micro-op, or `fused` if set); cast: to `type` from the
+  // operand's.
+  map,
+  reduce,  // full -> row over the inner axes; monoid by `code` (reduce_sum, ..., argmax)
+  spread,  // row -> full: the operand's value in every element of the row; an operand mode, no work
   product,  // matmul nests: the element of the matrix product
 };
 

@@ -20,8 +20,8 @@ struct planned {
   planning::plan plan;
   std::size_t goals = 0;
   std::size_t candidates = 0;
-  bool may_outgrow =
-      false;  // extents that are computed: memory is checked for each call's extents (see `fits`)
+  // Some extents are computed: memory is checked for each call's extents (see `fits`).
+  bool may_outgrow = false;
   double seconds = 0;
 };
 

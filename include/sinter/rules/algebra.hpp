@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Algebra of element-wise ops. Sums and products have no rules for commutativity (the matcher tries both orders) and
-// none for associativity (n terms would have 3^n forms): constants and scalars move outward and combine, nothing else.
-// There is no x - x => 0 and no x * 0 => 0: neither holds for NaN.
+// Algebra of element-wise ops. Sums and products have no rules for commutativity (the matcher tries
+// both orders) and none for associativity (n terms would have 3^n forms): constants and scalars
+// move outward and combine, nothing else. There is no x - x => 0 and no x * 0 => 0: neither holds
+// for NaN.
 #pragma once
 
 #include <optional>
@@ -16,17 +17,21 @@ inline bool is_signed_or_float(const tensor_egraph& graph, const tensor_match& m
   const dtype type = node_of(graph, m.root()).type;
   return is_floating(type) || type == dtype::i32 || type == dtype::i64;
 }
-inline bool root_is_float(const tensor_egraph& graph, const tensor_match& m) { return is_float(graph, m.root()); }
+inline bool root_is_float(const tensor_egraph& graph, const tensor_match& m) {
+  return is_float(graph, m.root());
+}
 
-// Constants are folded by the analysis, so a rule that only shuffled them would add what is known already.
+// Constants are folded by the analysis, so a rule that only shuffled them would add what is known
+// already.
 inline bool combines_constants(const tensor_egraph& graph, const tensor_match& m) {
   return is_constant(graph, m["?c"]) && is_constant(graph, m["?d"]) && !is_constant(graph, m["?x"]);
 }
 
-// Does the class hold `code` of ?x and a constant (or, if that is wanted, some scalar) already? One is enough: constants
-// that were combined in another order differ in the last bit, and a product of classes that hold two would hold four,
-// and so on without end.
-inline bool has_constant_operand(const tensor_egraph& graph, class_id id, op code, class_id x, bool or_scalar = false) {
+// Does the class hold `code` of ?x and a constant (or, if that is wanted, some scalar) already? One
+// is enough: constants that were combined in another order differ in the last bit, and a product of
+// classes that hold two would hold four, and so on without end.
+inline bool has_constant_operand(const tensor_egraph& graph, class_id id, op code, class_id x,
+                                 bool or_scalar = false) {
   for (const eqsat::enode_view& node : graph.nodes(id)) {
     if (node.op != static_cast<std::uint16_t>(code)) continue;
     for (std::size_t i : {0u, 1u}) {
@@ -38,8 +43,8 @@ inline bool has_constant_operand(const tensor_egraph& graph, class_id id, op cod
   return false;
 }
 
-// (op (op ?x ?c) ?d) -> (op ?x (op ?c ?d)) for two constants, or two scalars. Asked when it is applied, not while
-// searching: another match of the same iteration may have put a constant there.
+// (op (op ?x ?c) ?d) -> (op ?x (op ?c ?d)) for two constants, or two scalars. Asked when it is
+// applied, not while searching: another match of the same iteration may have put a constant there.
 template <op Code, bool Scalars = false>
 std::optional<class_id> combine(tensor_egraph& graph, const tensor_match& m) {
   if (has_constant_operand(graph, m.root(), Code, m["?x"], Scalars)) return std::nullopt;
@@ -50,16 +55,19 @@ std::optional<class_id> combine(tensor_egraph& graph, const tensor_match& m) {
 
 // (mul (mul ?x ?c) ?y) -> (mul (mul ?x ?y) ?c)
 inline bool moves_constant(const tensor_egraph& graph, const tensor_match& m) {
-  return is_constant(graph, m["?c"]) && !is_constant(graph, m["?x"]) && !is_constant(graph, m["?y"]);
+  return is_constant(graph, m["?c"]) && !is_constant(graph, m["?x"]) &&
+         !is_constant(graph, m["?y"]);
 }
 inline std::optional<class_id> constant_outward(tensor_egraph& graph, const tensor_match& m) {
   const auto product = graph.lookup(static_cast<std::uint16_t>(op::mul), 0, {m["?x"], m["?y"]});
   if (product && has_constant_operand(graph, m.root(), op::mul, *product)) return std::nullopt;
   right_side side(graph, m);
-  return side.finish(ir::elementwise(op::mul, {ir::elementwise(op::mul, {side["?x"], side["?y"]}), side["?c"]}));
+  return side.finish(
+      ir::elementwise(op::mul, {ir::elementwise(op::mul, {side["?x"], side["?y"]}), side["?c"]}));
 }
 
-// No constant goes into a scalar: constants move outward, and where x = 16 y and y = x/16 one would chase the other.
+// No constant goes into a scalar: constants move outward, and where x = 16 y and y = x/16 one would
+// chase the other.
 inline bool combines_scalars(const tensor_egraph& graph, const tensor_match& m) {
   const auto varies = [&](class_id id) { return is_scalar(graph, id) && !is_constant(graph, id); };
   return varies(m["?c"]) && varies(m["?d"]) && !is_scalar(graph, m["?x"]);
@@ -68,8 +76,12 @@ inline bool subtracts_constant(const tensor_egraph& graph, const tensor_match& m
   return is_constant(graph, m["?c"]) && !is_constant(graph, m["?x"]) && is_float(graph, m.root());
 }
 // The factors commute but multiply_add does not know: one order of the two is enough.
-inline bool is_first_order(const tensor_egraph& graph, const tensor_match& m) { return graph.find(m["?a"]) <= graph.find(m["?b"]); }
-inline bool x_is_variable(const tensor_egraph& graph, const tensor_match& m) { return !is_constant(graph, m["?x"]); }
+inline bool is_first_order(const tensor_egraph& graph, const tensor_match& m) {
+  return graph.find(m["?a"]) <= graph.find(m["?b"]);
+}
+inline bool x_is_variable(const tensor_egraph& graph, const tensor_match& m) {
+  return !is_constant(graph, m["?x"]);
+}
 
 // Does every value of `from` keep its value in `to`?
 inline bool embeds(dtype from, dtype to) {
@@ -97,7 +109,8 @@ inline rule_table algebra_rules() {
   using enum rounding;
   using namespace algebra;
   return {
-      {"stop-gradient", normalise, exact, "(stop_gradient ?x)", "?x"},  // gradients are ordinary nodes by now
+      {"stop-gradient", normalise, exact, "(stop_gradient ?x)",
+       "?x"},  // gradients are ordinary nodes by now
 
       // Neutral elements. -0 + 0 is +0, so additions are exact but for the sign of a zero.
       {"add-zero", normalise, reassociates, "(add ?x 0)", "?x", x_fills_root},
@@ -112,25 +125,33 @@ inline rule_table algebra_rules() {
       {"neg-neg", normalise, exact, "(neg (neg ?x))", "?x"},
       {"subtract-neg", normalise, exact, "(sub ?x (neg ?y))", "(add ?x ?y)"},
       {"add-neg", normalise, exact, "(add ?x (neg ?y))", "(sub ?x ?y)"},
-      {"neg-subtract", improve, reassociates, "(neg (sub ?x ?y))", "(sub ?y ?x)", root_varies},  // x = y: -(+0) is -0
+      {"neg-subtract", improve, reassociates, "(neg (sub ?x ?y))", "(sub ?y ?x)",
+       root_varies},  // x = y: -(+0) is -0
       {"multiply-neg", improve, exact, "(mul (neg ?x) ?y)", "(neg (mul ?x ?y))"},
       {"divide-neg", improve, exact, "(div (neg ?x) ?y)", "(neg (div ?x ?y))", is_signed_or_float},
       {"divide-by-neg", improve, exact, "(div ?x (neg ?y))", "(neg (div ?x ?y))", root_is_float},
 
       // Constants and scalars
-      {"constant-factors", normalise, reassociates, "(mul (mul ?x ?c) ?d)", combine<op::mul>, combines_constants},
-      {"constant-terms", normalise, reassociates, "(add (add ?x ?c) ?d)", combine<op::add>, combines_constants},
-      {"scalar-factors", improve, reassociates, "(mul (mul ?x ?c) ?d)", combine<op::mul, true>, combines_scalars},
-      {"constant-outward", improve, reassociates, "(mul (mul ?x ?c) ?y)", constant_outward, moves_constant},
+      {"constant-factors", normalise, reassociates, "(mul (mul ?x ?c) ?d)", combine<op::mul>,
+       combines_constants},
+      {"constant-terms", normalise, reassociates, "(add (add ?x ?c) ?d)", combine<op::add>,
+       combines_constants},
+      {"scalar-factors", improve, reassociates, "(mul (mul ?x ?c) ?d)", combine<op::mul, true>,
+       combines_scalars},
+      {"constant-outward", improve, reassociates, "(mul (mul ?x ?c) ?y)", constant_outward,
+       moves_constant},
       {"subtract-constant", improve, exact, "(sub ?x ?c)", "(add ?x (neg ?c))", subtracts_constant},
-      {"maximum-constants", improve, exact, "(maximum (maximum ?x ?c) ?d)", "(maximum ?x (maximum ?c ?d))", combines_constants},
-      {"minimum-constants", improve, exact, "(minimum (minimum ?x ?c) ?d)", "(minimum ?x (minimum ?c ?d))", combines_constants},
+      {"maximum-constants", improve, exact, "(maximum (maximum ?x ?c) ?d)",
+       "(maximum ?x (maximum ?c ?d))", combines_constants},
+      {"minimum-constants", improve, exact, "(minimum (minimum ?x ?c) ?d)",
+       "(minimum ?x (minimum ?c ?d))", combines_constants},
       {"add-same", improve, exact, "(add ?x ?x)", "(mul ?x 2)", x_is_variable},
 
       // Done twice is done once.
       {"relu-relu", normalise, exact, "(relu (relu ?x))", "(relu ?x)"},
       {"abs-abs", normalise, exact, "(abs (abs ?x))", "(abs ?x)"},
-      {"abs-neg", normalise, exact, "(abs (neg ?x))", "(abs ?x)", is_signed_or_float},  // u8: -5 is 251
+      {"abs-neg", normalise, exact, "(abs (neg ?x))", "(abs ?x)",
+       is_signed_or_float},  // u8: -5 is 251
       {"floor-floor", normalise, exact, "(floor (floor ?x))", "(floor ?x)"},
       {"ceil-ceil", normalise, exact, "(ceil (ceil ?x))", "(ceil ?x)"},
       {"round-round", normalise, exact, "(round (round ?x))", "(round ?x)"},
@@ -153,7 +174,8 @@ inline rule_table algebra_rules() {
       {"cast-cast", normalise, exact, "(cast[?t] (cast[?s] ?x))", cast_cast},
 
       // One rounding instead of two, as an alternative that the plan may choose.
-      {"multiply-add", improve, reassociates, "(add (mul ?a ?b) ?c)", "(multiply_add ?a ?b ?c)", is_first_order},
+      {"multiply-add", improve, reassociates, "(add (mul ?a ?b) ?c)", "(multiply_add ?a ?b ?c)",
+       is_first_order},
   };
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the axes of a reshape correspond: [B*m, n] -> [B, m, n] keeps n and splits the first axis. Movement and reduction
-// rules use it to carry an op from one side of a reshape to the other.
+// How the axes of a reshape correspond: [B*m, n] -> [B, m, n] keeps n and splits the first axis.
+// Movement and reduction rules use it to carry an op from one side of a reshape to the other.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace sinter::rules {
 
-/// Axes [from_first, from_end) of the operand and [to_first, to_end) of the result hold the same elements in the same
-/// order: their products are equal in every shape of the class. Axes of extent 1 form groups of their own: paired, or
-/// alone where a side has more of them than the other.
+/// Axes [from_first, from_end) of the operand and [to_first, to_end) of the result hold the same
+/// elements in the same order: their products are equal in every shape of the class. Axes of extent
+/// 1 form groups of their own: paired, or alone where a side has more of them than the other.
 struct axis_group {
   int from_first = 0, from_end = 0, to_first = 0, to_end = 0;
   bool units = false;
@@ -22,13 +22,19 @@ struct axis_group {
 };
 
 /// The finest groups of a reshape, in order; nothing where the correspondence is not proved.
-inline std::optional<std::vector<axis_group>> groups_of_reshape(ir::graph& g, const symbolic_shape& from, const symbolic_shape& to) {
+inline std::optional<std::vector<axis_group>> groups_of_reshape(ir::graph& g,
+                                                                const symbolic_shape& from,
+                                                                const symbolic_shape& to) {
   std::vector<axis_group> out;
   const int from_rank = static_cast<int>(from.size()), to_rank = static_cast<int>(to.size());
-  // Only for the decision which side a group takes its next axis from; equality is decided by the expressions.
-  const auto at_hand = [&](dim d) { return d.is_constant() || g.symbol_values.empty() ? 0 : g.dims.evaluate(d, g.symbol_values); };
+  // Only for the decision which side a group takes its next axis from; equality is decided by the
+  // expressions.
+  const auto at_hand = [&](dim d) {
+    return d.is_constant() || g.symbol_values.empty() ? 0 : g.dims.evaluate(d, g.symbol_values);
+  };
   const auto smaller = [&](dim a, dim b) {
-    return (a.is_constant() ? a.constant() : at_hand(a)) < (b.is_constant() ? b.constant() : at_hand(b));
+    return (a.is_constant() ? a.constant() : at_hand(a)) <
+           (b.is_constant() ? b.constant() : at_hand(b));
   };
   int i = 0, j = 0;
   while (i < from_rank || j < to_rank) {
@@ -42,8 +48,10 @@ inline std::optional<std::vector<axis_group>> groups_of_reshape(ir::graph& g, co
       while (!(left == right)) {
         const bool more_left = group.from_end < from_rank, more_right = group.to_end < to_rank;
         if (!more_left && !more_right) return std::nullopt;
-        if (more_left && (!more_right || smaller(left, right))) left = g.dims.mul(left, from[group.from_end++]);
-        else right = g.dims.mul(right, to[group.to_end++]);
+        if (more_left && (!more_right || smaller(left, right)))
+          left = g.dims.mul(left, from[group.from_end++]);
+        else
+          right = g.dims.mul(right, to[group.to_end++]);
       }
     }
     i = group.from_end;
@@ -53,15 +61,19 @@ inline std::optional<std::vector<axis_group>> groups_of_reshape(ir::graph& g, co
   return out;
 }
 
-/// The axes of the operand that hold what `mask` names in the result, or nothing where `mask` cuts through a group.
-inline std::optional<std::int64_t> mask_before_reshape(const std::vector<axis_group>& groups, std::int64_t mask) {
+/// The axes of the operand that hold what `mask` names in the result, or nothing where `mask` cuts
+/// through a group.
+inline std::optional<std::int64_t> mask_before_reshape(const std::vector<axis_group>& groups,
+                                                       std::int64_t mask) {
   std::int64_t out = 0;
   for (const axis_group& group : groups) {
     if (group.units) continue;  // reducing an axis of extent 1 does nothing
     int named = 0;
-    for (int axis = group.to_first; axis < group.to_end; ++axis) named += ir::has_axis(mask, axis) ? 1 : 0;
+    for (int axis = group.to_first; axis < group.to_end; ++axis)
+      named += ir::has_axis(mask, axis) ? 1 : 0;
     if (named != 0 && named != group.to_count()) return std::nullopt;
-    for (int axis = group.from_first; named != 0 && axis < group.from_end; ++axis) out |= std::int64_t{1} << axis;
+    for (int axis = group.from_first; named != 0 && axis < group.from_end; ++axis)
+      out |= std::int64_t{1} << axis;
   }
   return out;
 }

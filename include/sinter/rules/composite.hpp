@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every composite equals its expansion (graph/composite.hpp), so it meets the same thing written by hand in one class,
-// and parts of it (a row's maximum, a variance) are shared with gradients that need them. Element-wise composites are
-// expanded too: their gradients use parts of them.
+// Every composite equals its expansion (graph/composite.hpp), so it meets the same thing written by
+// hand in one class, and parts of it (a row's maximum, a variance) are shared with gradients that
+// need them. Element-wise composites are expanded too: their gradients use parts of them.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,10 @@ std::optional<class_id> expansion(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   std::vector<int> in{side["?x"].id};
   std::vector<std::int64_t> attributes;
-  if constexpr (Code == op::cross_entropy) in.push_back(side["?labels"].id);
-  else attributes = side.attributes("?a");
+  if constexpr (Code == op::cross_entropy)
+    in.push_back(side["?labels"].id);
+  else
+    attributes = side.attributes("?a");
   return side.finish(ir::expand(side.terms(), Code, in, attributes));
 }
 
@@ -38,14 +40,18 @@ inline rule_table composite_rules() {
   using namespace composite;
   return {
       {"expand-softmax", expand, reassociates, "(softmax[?a] ?x)", expansion<op::softmax>},
-      {"expand-log-softmax", expand, reassociates, "(log_softmax[?a] ?x)", expansion<op::log_softmax>},
+      {"expand-log-softmax", expand, reassociates, "(log_softmax[?a] ?x)",
+       expansion<op::log_softmax>},
       {"expand-layer-norm", expand, reassociates, "(layer_norm[?a] ?x)", expansion<op::layer_norm>},
       {"expand-rms-norm", expand, reassociates, "(rms_norm[?a] ?x)", expansion<op::rms_norm>},
-      {"expand-cross-entropy", expand, reassociates, "(cross_entropy ?x ?labels)", expansion<op::cross_entropy>},
+      {"expand-cross-entropy", expand, reassociates, "(cross_entropy ?x ?labels)",
+       expansion<op::cross_entropy>},
       {"expand-silu", expand, reassociates, "(silu ?x)", elementwise_expansion<op::silu>},
       {"expand-gelu", expand, reassociates, "(gelu ?x)", elementwise_expansion<op::gelu>},
-      {"expand-gelu-tanh", expand, reassociates, "(gelu_tanh ?x)", elementwise_expansion<op::gelu_tanh>},
-      {"expand-softplus", expand, reassociates, "(softplus ?x)", elementwise_expansion<op::softplus>},
+      {"expand-gelu-tanh", expand, reassociates, "(gelu_tanh ?x)",
+       elementwise_expansion<op::gelu_tanh>},
+      {"expand-softplus", expand, reassociates, "(softplus ?x)",
+       elementwise_expansion<op::softplus>},
   };
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Movement and element-wise ops change places: see elementwise_sides.hpp for the directions. One rule by name, one
-// pattern per op of the table and order of operands.
+// Movement and element-wise ops change places: see elementwise_sides.hpp for the directions. One
+// rule by name, one pattern per op of the table and order of operands.
 #pragma once
 
 #include <string>
@@ -28,26 +28,38 @@ void append_rules_of(rule_table& out) {
   const std::string plain = arity == 1   ? applied(Code, {"?x"})
                             : arity == 2 ? applied(Code, {"?x", "?y"})
                                          : applied(Code, {"?x", "?y", "?z"});
-  out.push_back({"sink-permute", improve, exact, "(permute[?p] " + plain + ")", sink<op::permute, Code>});
+  out.push_back(
+      {"sink-permute", improve, exact, "(permute[?p] " + plain + ")", sink<op::permute, Code>});
   out.push_back({"sink-slice", improve, exact, "(slice[?p] " + plain + ")", sink<op::slice, Code>});
   out.push_back({"sink-flip", improve, exact, "(flip[?p] " + plain + ")", sink<op::flip, Code>});
 
-  constexpr std::string_view repeated_x = "(broadcast_to[?p] ?x)", repeated_y = "(broadcast_to[?q] ?y)";
+  constexpr std::string_view repeated_x = "(broadcast_to[?p] ?x)",
+                             repeated_y = "(broadcast_to[?q] ?y)";
   constexpr std::string_view reshaped_x = "(reshape[?p] ?x)", reshaped_y = "(reshape[?q] ?y)";
   if constexpr (arity == 1) {
-    out.push_back({"hoist-broadcast", improve, exact, applied(Code, {repeated_x}), hoist_broadcast<Code>});
-    out.push_back({"hoist-reshape", improve, exact, applied(Code, {reshaped_x}), hoist_reshape<Code, 0, false>});
+    out.push_back(
+        {"hoist-broadcast", improve, exact, applied(Code, {repeated_x}), hoist_broadcast<Code>});
+    out.push_back({"hoist-reshape", improve, exact, applied(Code, {reshaped_x}),
+                   hoist_reshape<Code, 0, false>});
   } else if constexpr (arity == 2) {
     constexpr std::string_view spread = "(broadcast_to[?p] (reshape[?q] ?s))";
-    out.push_back({"hoist-broadcast", improve, exact, applied(Code, {repeated_x, repeated_y}), hoist_broadcast<Code>});
-    out.push_back({"hoist-broadcast", improve, exact, applied(Code, {repeated_x, "?y"}), hoist_broadcast<Code>});
-    out.push_back({"hoist-reshape", improve, exact, applied(Code, {reshaped_x, reshaped_y}), hoist_reshape<Code, 0, true>});
-    out.push_back({"hoist-reshape", improve, exact, applied(Code, {reshaped_x, "?y"}), hoist_reshape<Code, 0, false>});
-    out.push_back({"scalar-operand", normalise, exact, applied(Code, {"?x", spread}), scalar_operand<Code, 1>});
+    out.push_back({"hoist-broadcast", improve, exact, applied(Code, {repeated_x, repeated_y}),
+                   hoist_broadcast<Code>});
+    out.push_back({"hoist-broadcast", improve, exact, applied(Code, {repeated_x, "?y"}),
+                   hoist_broadcast<Code>});
+    out.push_back({"hoist-reshape", improve, exact, applied(Code, {reshaped_x, reshaped_y}),
+                   hoist_reshape<Code, 0, true>});
+    out.push_back({"hoist-reshape", improve, exact, applied(Code, {reshaped_x, "?y"}),
+                   hoist_reshape<Code, 0, false>});
+    out.push_back({"scalar-operand", normalise, exact, applied(Code, {"?x", spread}),
+                   scalar_operand<Code, 1>});
     if constexpr (!ir::info(Code).commutative) {
-      out.push_back({"hoist-broadcast", improve, exact, applied(Code, {"?x", repeated_y}), hoist_broadcast<Code>});
-      out.push_back({"hoist-reshape", improve, exact, applied(Code, {"?x", reshaped_y}), hoist_reshape<Code, 1, false>});
-      out.push_back({"scalar-operand", normalise, exact, applied(Code, {spread, "?x"}), scalar_operand<Code, 0>});
+      out.push_back({"hoist-broadcast", improve, exact, applied(Code, {"?x", repeated_y}),
+                     hoist_broadcast<Code>});
+      out.push_back({"hoist-reshape", improve, exact, applied(Code, {"?x", reshaped_y}),
+                     hoist_reshape<Code, 1, false>});
+      out.push_back({"scalar-operand", normalise, exact, applied(Code, {spread, "?x"}),
+                     scalar_operand<Code, 0>});
     }
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How movement and element-wise ops change places. Permutes, slices and flips go toward the leaves, where a nest reads
-// them as index maps; broadcasts go outward, so that the op runs on the smaller tensor; reshapes go outward, so that
-// what follows a matmul stays in the matmul's shape. Each is one function for all element-wise ops.
+// How movement and element-wise ops change places. Permutes, slices and flips go toward the leaves,
+// where a nest reads them as index maps; broadcasts go outward, so that the op runs on the smaller
+// tensor; reshapes go outward, so that what follows a matmul stays in the matmul's shape. Each is
+// one function for all element-wise ops.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace sinter::rules::elementwise {
 
 inline constexpr std::string_view operand_names[] = {"?x", "?y", "?z"};
 
-inline ir::value apply(op code, std::span<const ir::value> in, std::span<const std::int64_t> attributes) {
+inline ir::value apply(op code, std::span<const ir::value> in,
+                       std::span<const std::int64_t> attributes) {
   inline_vector<int, 3> ids;
   for (const ir::value& v : in) ids.push_back(v.id);
   return {in[0].owner, ir::append(*in[0].owner, code, ids, attributes)};
@@ -34,9 +36,12 @@ std::optional<class_id> sink(tensor_egraph& graph, const tensor_match& m) {
   inline_vector<ir::value, 3> in;
   for (int i = 0; i < arity; ++i) {
     const ir::value x = side[operand_names[i]];
-    if (x.rank() == 0) in.push_back(x);
-    else if constexpr (Movement == op::permute) in.push_back(ir::permute(x, side.attributes("?p")));
-    else if constexpr (Movement == op::flip) in.push_back(ir::flip(x, side.attribute("?p")));
+    if (x.rank() == 0)
+      in.push_back(x);
+    else if constexpr (Movement == op::permute)
+      in.push_back(ir::permute(x, side.attributes("?p")));
+    else if constexpr (Movement == op::flip)
+      in.push_back(ir::flip(x, side.attribute("?p")));
     else {
       const auto bounds = movement::bounds_of(side, "?p");
       in.push_back(ir::slice(x, bounds.start, bounds.stop, bounds.step));
@@ -45,8 +50,8 @@ std::optional<class_id> sink(tensor_egraph& graph, const tensor_match& m) {
   return side.finish(apply(Code, in, own_attributes(side, Code)));
 }
 
-// (op (broadcast_to ?x)), (op (broadcast_to ?x) (broadcast_to ?y)), (op (broadcast_to ?x) ?y) with a scalar ?y: on the
-// smallest shape that the operands broadcast to, if that is smaller.
+// (op (broadcast_to ?x)), (op (broadcast_to ?x) (broadcast_to ?y)), (op (broadcast_to ?x) ?y) with
+// a scalar ?y: on the smallest shape that the operands broadcast to, if that is smaller.
 template <op Code>
 std::optional<class_id> hoist_broadcast(tensor_egraph& graph, const tensor_match& m) {
   constexpr int arity = ir::info(Code).arity;
@@ -73,9 +78,9 @@ std::optional<class_id> hoist_broadcast(tensor_egraph& graph, const tensor_match
 }
 
 // (op (reshape ?x)), and (op (reshape ?x) ?y) in either order for two operands: see `follows`.
-// ?y follows a reshape if it is a scalar, if ?x is the matrix that all but the last axis of the result are the rows
-// of (then ?y is reshaped too: it costs nothing, and what follows a dense layer stays a matrix), or if it is a reshape
-// of the same shape itself (`Both`).
+// ?y follows a reshape if it is a scalar, if ?x is the matrix that all but the last axis of the
+// result are the rows of (then ?y is reshaped too: it costs nothing, and what follows a dense layer
+// stays a matrix), or if it is a reshape of the same shape itself (`Both`).
 template <op Code, int Which, bool Both>
 std::optional<class_id> hoist_reshape(tensor_egraph& graph, const tensor_match& m) {
   constexpr int arity = ir::info(Code).arity;
@@ -88,20 +93,25 @@ std::optional<class_id> hoist_reshape(tensor_egraph& graph, const tensor_match& 
     const auto reshaped = side.payload_dims(payload);
     if (!std::ranges::equal(reshaped, target)) return std::nullopt;
   }
-  const bool rows_of_matrix = shape.size() == 2 && target.size() > 2 && shape[1] == target[target.size() - 1];
+  const bool rows_of_matrix =
+      shape.size() == 2 && target.size() > 2 && shape[1] == target[target.size() - 1];
   inline_vector<ir::value, 3> in;
   for (int i = 0; i < arity; ++i) {
     const ir::value x = side[operand_names[i]];
-    if (i == Which || x.rank() == 0) in.push_back(x);
-    else if (Both && x.shape() == shape) in.push_back(x);
-    else if (!Both && rows_of_matrix) in.push_back(ir::reshape(x, shape));
-    else return std::nullopt;
+    if (i == Which || x.rank() == 0)
+      in.push_back(x);
+    else if (Both && x.shape() == shape)
+      in.push_back(x);
+    else if (!Both && rows_of_matrix)
+      in.push_back(ir::reshape(x, shape));
+    else
+      return std::nullopt;
   }
   return side.finish_reshaped(apply(Code, in, own_attributes(side, Code)));
 }
 
-// (op ?x (broadcast_to (reshape ?s))): a scalar that was spread out becomes a scalar operand again, which meets rules
-// for constants and is no load in a nest. The other operand carries the shape.
+// (op ?x (broadcast_to (reshape ?s))): a scalar that was spread out becomes a scalar operand again,
+// which meets rules for constants and is no load in a nest. The other operand carries the shape.
 template <op Code, int Which>
 std::optional<class_id> scalar_operand(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);

@@ -18,8 +18,8 @@ namespace sinter::rules {
 namespace detail {
 
 // The nearest value of the dtype. A double operation rounded to float is the correctly rounded
-// float operation for
-// + - * / and sqrt (double has more than twice the bits plus two; Figueroa 1995).
+// float operation for + - * / and sqrt (double has more than twice the bits plus two; Figueroa
+// 1995).
 inline bool round_to(dtype type, double& x) {
   switch (type) {
     case dtype::f64: return true;

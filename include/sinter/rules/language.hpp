@@ -23,14 +23,14 @@
 namespace sinter::rules {
 
 // Operators behind the ops of the table: the second sort, and what instruction selection adds.
-inline constexpr std::uint16_t fused_operator =
-    ir::op_count;  // a superinstruction of leaf values; payload: its number
-inline constexpr std::uint16_t stored_operator =
-    ir::op_count + 1;  // the goal "this value is in memory"
-inline constexpr std::uint16_t nest_operator =
-    ir::op_count + 2;  // a costed nest over the goals it reads; payload: its number
-inline constexpr std::uint16_t produce_operator =
-    ir::op_count + 3;  // one output of a nest; payload: which
+// A superinstruction of leaf values; payload: its number.
+inline constexpr std::uint16_t fused_operator = ir::op_count;
+// The goal "this value is in memory".
+inline constexpr std::uint16_t stored_operator = ir::op_count + 1;
+// A costed nest over the goals it reads; payload: its number.
+inline constexpr std::uint16_t nest_operator = ir::op_count + 2;
+// One output of a nest; payload: which.
+inline constexpr std::uint16_t produce_operator = ir::op_count + 3;
 inline constexpr int operator_count = ir::op_count + 4;
 
 // The term of a superinstruction before it joins a class: it denotes what the class denotes.
@@ -145,8 +145,8 @@ class tensor_language {
     const facts known = graph.data(id);
     if (!known.is_constant || known.term < 0) return;
     const ir::value plain = ir::constant(terms_, terms_[known.term].type, known.constant);
-    const ir::symbolic_shape wanted =
-        terms_[known.term].shape;  // a copy: appending nodes moves the term
+    // A copy: appending nodes moves the term.
+    const ir::symbolic_shape wanted = terms_[known.term].shape;
     graph.unite(id, add(graph, ir::broadcast_to(plain, wanted)));
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Right-hand sides of the matmul rules. A matmul reads [batch..., m, k] and [batch..., k, n], or the last two axes of
-// an operand exchanged; its payload ?f is {transpose a, transpose b}.
+// Right-hand sides of the matmul rules. A matmul reads [batch..., m, k] and [batch..., k, n], or
+// the last two axes of an operand exchanged; its payload ?f is {transpose a, transpose b}.
 #pragma once
 
 #include <optional>
@@ -39,7 +39,8 @@ struct sizes {
 };
 inline sizes sizes_of(ir::value a, ir::value b, flags f) {
   const int r = a.rank();
-  return {a.extent(f.a ? r - 1 : r - 2), b.extent(f.b ? r - 2 : r - 1), a.extent(f.a ? r - 2 : r - 1)};
+  return {a.extent(f.a ? r - 1 : r - 2), b.extent(f.b ? r - 2 : r - 1),
+          a.extent(f.a ? r - 2 : r - 1)};
 }
 
 // ---- transposes
@@ -66,7 +67,8 @@ inline std::optional<class_id> transpose_product(tensor_egraph& graph, const ten
   return side.finish(product(side["?b"], side["?a"], {!f.b, !f.a}));
 }
 
-// ---- factors: (matmul[?f] (mul ?a ?s) ?b), ?s a scalar. An empty product is 0 whatever the factor is.
+// ---- factors: (matmul[?f] (mul ?a ?s) ?b), ?s a scalar. An empty product is 0 whatever the factor
+// is.
 
 template <op Code, bool Left>
 std::optional<class_id> scalar_factor(tensor_egraph& graph, const tensor_match& m) {
@@ -76,15 +78,16 @@ std::optional<class_id> scalar_factor(tensor_egraph& graph, const tensor_match& 
   if (s.rank() != 0 || scaled.rank() == 0 || !is_floating(a.type())) return std::nullopt;
   const flags f = flags_of(side);
   const facts known = side.data("?s");
-  const bool safe = reduction::is_finite_constant(known) && (Code == op::mul || known.constant != 0);
+  const bool safe =
+      reduction::is_finite_constant(known) && (Code == op::mul || known.constant != 0);
   if (!safe && !is_never_zero(sizes_of(a, b, f).k)) return std::nullopt;
   return side.finish(ir::elementwise(Code, {product(a, b, f), s}));
 }
 
 // ---- batches
 
-// (matmul[?f] ?a (broadcast_to[?p] ?b)) with one right-hand side for all batches: the rows of all batches are the rows
-// of one matrix. This is a dense layer on a tensor of rank three or more.
+// (matmul[?f] ?a (broadcast_to[?p] ?b)) with one right-hand side for all batches: the rows of all
+// batches are the rows of one matrix. This is a dense layer on a tensor of rank three or more.
 inline std::optional<class_id> collapse_batch(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   const ir::value a = side["?a"], b = side["?b"];
@@ -98,14 +101,15 @@ inline std::optional<class_id> collapse_batch(tensor_egraph& graph, const tensor
   const auto repeated = side.payload_dims("?p");
   for (int i = rank - 2; i < rank; ++i)
     if (!(given[i] == repeated[static_cast<std::size_t>(i)])) return std::nullopt;
-  const dim all_rows = product_of(side.terms(), std::span<const dim>(rows.begin(), rows.size() - 1));
+  const dim all_rows =
+      product_of(side.terms(), std::span<const dim>(rows.begin(), rows.size() - 1));
   const ir::value flat = ir::reshape(a, {all_rows, rows[rank - 1]});
   const ir::value weight = ir::reshape(b, {given[rank - 2], given[rank - 1]});
   return side.finish_reshaped(product(flat, weight, f));
 }
 
-// (reduce_sum[?p] (matmul[?f] ?a ?b)) over all batch axes with rows of a and b contracted: the batches are more rows.
-// The gradient of the weights of a dense layer on a tensor of rank three.
+// (reduce_sum[?p] (matmul[?f] ?a ?b)) over all batch axes with rows of a and b contracted: the
+// batches are more rows. The gradient of the weights of a dense layer on a tensor of rank three.
 inline std::optional<class_id> sum_over_batch(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   const ir::value a = side["?a"], b = side["?b"];
@@ -119,7 +123,9 @@ inline std::optional<class_id> sum_over_batch(tensor_egraph& graph, const tensor
   }
   const auto flat = [&](ir::value x) {
     const symbolic_shape shape = x.shape();
-    return ir::reshape(x, {product_of(side.terms(), std::span<const dim>(shape.begin(), shape.size() - 1)), shape[rank - 1]});
+    return ir::reshape(
+        x, {product_of(side.terms(), std::span<const dim>(shape.begin(), shape.size() - 1)),
+            shape[rank - 1]});
   };
   return side.finish_reshaped(product(flat(a), flat(b), f));
 }
@@ -132,7 +138,8 @@ inline std::optional<class_id> squeeze_batch(tensor_egraph& graph, const tensor_
     symbolic_shape out;
     const symbolic_shape shape = x.shape();
     for (int i = 0; i < x.rank(); ++i)
-      if (i + 2 >= x.rank() || !(is_one(a.extent(i)) && is_one(b.extent(i)))) out.push_back(shape[i]);
+      if (i + 2 >= x.rank() || !(is_one(a.extent(i)) && is_one(b.extent(i))))
+        out.push_back(shape[i]);
     return ir::reshape(x, out);
   };
   const ir::value flat_a = squeezed(a), flat_b = squeezed(b);
@@ -157,7 +164,8 @@ inline std::optional<class_id> outer_product(tensor_egraph& graph, const tensor_
   return side.finish(ir::elementwise(op::mul, {left, right}));
 }
 
-// n = 1 and rows of a: a product with a vector is a sum per row, which fuses with what comes before and behind.
+// n = 1 and rows of a: a product with a vector is a sum per row, which fuses with what comes before
+// and behind.
 inline std::optional<class_id> matrix_vector(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   const ir::value a = side["?a"], b = side["?b"];

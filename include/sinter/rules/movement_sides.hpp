@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Right-hand sides of the movement rules: two movements become one, broadcasts go outward (what is moved is then
-// smaller), and what moves nothing disappears.
+// Right-hand sides of the movement rules: two movements become one, broadcasts go outward (what is
+// moved is then smaller), and what moves nothing disappears.
 #pragma once
 
 #include <optional>
@@ -61,7 +61,8 @@ inline slice_bounds bounds_of(right_side& side, std::string_view payload) {
   return out;
 }
 
-// A strided inner slice must be known in numbers: its stop is then the element behind the last one that is kept.
+// A strided inner slice must be known in numbers: its stop is then the element behind the last one
+// that is kept.
 inline std::optional<class_id> slice_slice(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   const slice_bounds outer = bounds_of(side, "?p"), inner = bounds_of(side, "?q");
@@ -75,12 +76,14 @@ inline std::optional<class_id> slice_slice(tensor_egraph& graph, const tensor_ma
       both.stop[i] = dims.add(inner.start[i], outer.stop[i]);
       continue;
     }
-    if (!outer.start[i].is_constant() || !outer.stop[i].is_constant() || outer.start[i].constant() >= outer.stop[i].constant())
+    if (!outer.start[i].is_constant() || !outer.stop[i].is_constant() ||
+        outer.start[i].constant() >= outer.stop[i].constant())
       return std::nullopt;
     const dim last = dims.mul(dim(outer.stop[i].constant() - 1), step);
     both.stop[i] = dims.add(dims.add(inner.start[i], last), dim(1));
   }
-  // One element has no distance to the next; without this, a class that is a slice of itself would find ever larger steps.
+  // One element has no distance to the next; without this, a class that is a slice of itself would
+  // find ever larger steps.
   const symbolic_shape result = side.root().shape();
   for (std::size_t i = 0; i < result.size(); ++i) {
     if (!is_one(result[i])) continue;
@@ -111,7 +114,9 @@ inline std::optional<class_id> slice_pad(tensor_egraph& graph, const tensor_matc
   ir::dim_table& dims = side.dims();
   for (std::size_t i = 0; i < bounds.start.size(); ++i) {
     const dim before = padding[2 * i], end = dims.add(before, x.extent(static_cast<int>(i)));
-    const auto at_most = [](dim a, dim b) { return a == b || (a.is_constant() && b.is_constant() && a.constant() <= b.constant()); };
+    const auto at_most = [](dim a, dim b) {
+      return a == b || (a.is_constant() && b.is_constant() && a.constant() <= b.constant());
+    };
     if (!at_most(before, bounds.start[i]) || !at_most(bounds.stop[i], end)) return std::nullopt;
     bounds.start[i] = dims.sub(bounds.start[i], before);
     bounds.stop[i] = dims.sub(bounds.stop[i], before);
@@ -121,8 +126,11 @@ inline std::optional<class_id> slice_pad(tensor_egraph& graph, const tensor_matc
 
 // ---- what moves nothing
 
-// Builder functions never write these; a graph that is loaded, or a rule that copies a payload, may.
-inline bool keeps_shape(const tensor_egraph& graph, const tensor_match& m) { return x_fills_root(graph, m); }
+// Builder functions never write these; a graph that is loaded, or a rule that copies a payload,
+// may.
+inline bool keeps_shape(const tensor_egraph& graph, const tensor_match& m) {
+  return x_fills_root(graph, m);
+}
 
 inline bool is_identity_permute(const tensor_egraph& graph, const tensor_match& m) {
   const auto& axes = graph.language().payload(m.payload("?p")).attributes;
@@ -186,7 +194,8 @@ inline std::optional<class_id> reshape_broadcast(tensor_egraph& graph, const ten
   symbolic_shape small = symbolic_shape::filled(target.size(), dim(1));
   for (const axis_group& group : *groups) {
     int from_x = 0;
-    for (int axis = group.from_first; axis < group.from_end; ++axis) from_x += x.extent(axis) == repeated[axis] ? 1 : 0;
+    for (int axis = group.from_first; axis < group.from_end; ++axis)
+      from_x += x.extent(axis) == repeated[axis] ? 1 : 0;
     if (group.units || from_x == 0) continue;
     if (from_x != group.from_count()) return std::nullopt;
     for (int axis = group.to_first; axis < group.to_end; ++axis) small[axis] = target[axis];
@@ -195,14 +204,16 @@ inline std::optional<class_id> reshape_broadcast(tensor_egraph& graph, const ten
   return side.finish_broadcast(ir::reshape(x, small));
 }
 
-// (broadcast_to (reshape ?x)): the repeated axes have a counterpart of extent 1 in ?x, where they are repeated instead.
+// (broadcast_to (reshape ?x)): the repeated axes have a counterpart of extent 1 in ?x, where they
+// are repeated instead.
 inline std::optional<class_id> broadcast_reshape(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   const ir::value x = side["?x"];
   const symbolic_shape target = side.root().shape(), from = x.shape();
   symbolic_shape reshaped;
   for (dim d : side.payload_dims("?q")) reshaped.push_back(d);
-  if (same_but_ones(from, reshaped)) return std::nullopt;  // adds axes to repeat along: as it should be
+  if (same_but_ones(from, reshaped))
+    return std::nullopt;  // adds axes to repeat along: as it should be
   const auto groups = groups_of_reshape(side.terms(), from, reshaped);
   if (!groups) return std::nullopt;
   symbolic_shape repeated = from;
@@ -235,7 +246,9 @@ std::optional<class_id> slice_concat(tensor_egraph& graph, const tensor_match& m
   for (int part = 0; part < Parts; ++part) {
     const ir::value x = side[names[part]];
     const dim end = dims.add(first, x.extent(axis));
-    const auto at_most = [](dim a, dim b) { return a == b || (a.is_constant() && b.is_constant() && a.constant() <= b.constant()); };
+    const auto at_most = [](dim a, dim b) {
+      return a == b || (a.is_constant() && b.is_constant() && a.constant() <= b.constant());
+    };
     if (at_most(first, bounds.start[axis]) && at_most(bounds.stop[axis], end)) {
       bounds.start[axis] = dims.sub(bounds.start[axis], first);
       bounds.stop[axis] = dims.sub(bounds.stop[axis], first);
@@ -257,7 +270,9 @@ std::optional<class_id> concat_slices(tensor_egraph& graph, const tensor_match& 
     const slice_bounds next = bounds_of(side, names[part]);
     for (std::size_t i = 0; i < whole.start.size(); ++i) {
       if (next.step[i] != 1) return std::nullopt;
-      if (static_cast<int>(i) != axis && !(next.start[i] == whole.start[i] && next.stop[i] == whole.stop[i])) return std::nullopt;
+      if (static_cast<int>(i) != axis &&
+          !(next.start[i] == whole.start[i] && next.stop[i] == whole.stop[i]))
+        return std::nullopt;
     }
     if (part > 0 && !(next.start[axis] == whole.stop[axis])) return std::nullopt;
     whole.stop[axis] = next.stop[axis];

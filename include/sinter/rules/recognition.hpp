@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Functions that were written out become the op that computes them at once. Other spellings arrive here through the
-// algebra: constants have moved outward, divisions by constants are products, powers are products.
-// silu(g) * u (SwiGLU) needs no op of its own: a nest fuses the product once silu is found.
+// Functions that were written out become the op that computes them at once. Other spellings arrive
+// here through the algebra: constants have moved outward, divisions by constants are products,
+// powers are products. silu(g) * u (SwiGLU) needs no op of its own: a nest fuses the product once
+// silu is found.
 #pragma once
 
 #include <cmath>
@@ -12,7 +13,8 @@ namespace sinter::rules {
 
 namespace recognition {
 
-// A constant that was written in float or with a few digits less is meant all the same: 0.044715 is itself a fit.
+// A constant that was written in float or with a few digits less is meant all the same: 0.044715 is
+// itself a fit.
 inline bool is_near(const tensor_egraph& graph, class_id id, double value) {
   const facts& known = graph.data(id);
   const double tolerance = node_of(graph, id).type == dtype::f32 ? 1e-6 : 1e-14;
@@ -50,22 +52,32 @@ inline rule_table recognition_rules() {
       // The kernel of relu may keep or drop the sign of a zero.
       {"find-relu", improve, reassociates, "(maximum ?x 0)", "(relu ?x)", x_fills_root},
       {"find-sigmoid", improve, reassociates, "(recip (add (exp (neg ?x)) 1))", "(sigmoid ?x)"},
-      {"find-sigmoid", improve, reassociates, "(div (exp ?x) (add (exp ?x) 1))", "(sigmoid ?x)"},  // overflows for large x
-      {"find-sigmoid", improve, reassociates, "(mul (add (tanh (mul ?x 0.5)) 1) 0.5)", "(sigmoid ?x)", x_fills_root},
+      {"find-sigmoid", improve, reassociates, "(div (exp ?x) (add (exp ?x) 1))",
+       "(sigmoid ?x)"},  // overflows for large x
+      {"find-sigmoid", improve, reassociates, "(mul (add (tanh (mul ?x 0.5)) 1) 0.5)",
+       "(sigmoid ?x)", x_fills_root},
       {"find-silu", improve, reassociates, "(mul ?x (sigmoid ?x))", "(silu ?x)"},
       {"find-silu", improve, reassociates, "(div ?x (add (exp (neg ?x)) 1))", "(silu ?x)"},
       {"find-softplus", improve, reassociates, "(log (add (exp ?x) 1))", "(softplus ?x)"},
-      {"find-gelu", improve, reassociates, "(mul (mul ?x (add (erf (mul ?x ?c)) 1)) 0.5)", "(gelu ?x)", is_inverse_root_two},
+      {"find-gelu", improve, reassociates, "(mul (mul ?x (add (erf (mul ?x ?c)) 1)) 0.5)",
+       "(gelu ?x)", is_inverse_root_two},
       {"find-gelu-tanh", improve, reassociates,
-       "(mul (mul ?x (add (tanh (mul (add ?x (mul (mul (mul ?x ?x) ?x) ?k)) ?c)) 1)) 0.5)", "(gelu_tanh ?x)", has_tanh_constants},
+       "(mul (mul ?x (add (tanh (mul (add ?x (mul (mul (mul ?x ?x) ?x) ?k)) ?c)) 1)) 0.5)",
+       "(gelu_tanh ?x)", has_tanh_constants},
       {"find-gelu-tanh", improve, reassociates,
-       "(mul (mul ?x (add (tanh (mul (mul ?x (add (mul (mul ?x ?x) ?k) 1)) ?c)) 1)) 0.5)", "(gelu_tanh ?x)", has_tanh_constants},
+       "(mul (mul ?x (add (tanh (mul (mul ?x (add (mul (mul ?x ?x) ?k) 1)) ?c)) 1)) 0.5)",
+       "(gelu_tanh ?x)", has_tanh_constants},
 
       // Without the subtraction of the largest element these overflow where the composites do not.
-      {"find-softmax", recognise, reassociates, "(div (exp ?x) (broadcast_to[?s] (reduce_sum[?a] (exp ?x))))", "(softmax[?a] ?x)", is_not_shifted},
-      {"find-log-softmax", recognise, reassociates, "(sub ?x (broadcast_to[?s] (log (reduce_sum[?a] (exp ?x)))))", "(log_softmax[?a] ?x)", is_not_shifted},
+      {"find-softmax", recognise, reassociates,
+       "(div (exp ?x) (broadcast_to[?s] (reduce_sum[?a] (exp ?x))))", "(softmax[?a] ?x)",
+       is_not_shifted},
+      {"find-log-softmax", recognise, reassociates,
+       "(sub ?x (broadcast_to[?s] (log (reduce_sum[?a] (exp ?x)))))", "(log_softmax[?a] ?x)",
+       is_not_shifted},
       {"log-of-softmax", recognise, reassociates, "(log (softmax[?a] ?x))", "(log_softmax[?a] ?x)"},
-      {"exp-of-log-softmax", recognise, reassociates, "(exp (log_softmax[?a] ?x))", "(softmax[?a] ?x)"},
+      {"exp-of-log-softmax", recognise, reassociates, "(exp (log_softmax[?a] ?x))",
+       "(softmax[?a] ?x)"},
   };
 }
 

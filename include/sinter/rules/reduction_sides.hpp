@@ -10,15 +10,18 @@ namespace sinter::rules::reduction {
 
 inline std::int64_t axis_bit(int axis) { return std::int64_t{1} << axis; }
 
-// Is every axis of `mask` at least 1 long in every shape of the class? A sum over no elements is 0, which
-// infinity * 0 is not: factors leave a sum only if it is not empty, or if they are finite numbers.
+// Is every axis of `mask` at least 1 long in every shape of the class? A sum over no elements is 0,
+// which infinity * 0 is not: factors leave a sum only if it is not empty, or if they are finite
+// numbers.
 inline bool reduces_something(const symbolic_shape& shape, std::int64_t mask) {
   for (std::size_t i = 0; i < shape.size(); ++i)
     if (ir::has_axis(mask, static_cast<int>(i)) && !is_never_zero(shape[i])) return false;
   return true;
 }
 
-inline bool is_finite_constant(const facts& known) { return known.is_constant && std::isfinite(known.constant); }
+inline bool is_finite_constant(const facts& known) {
+  return known.is_constant && std::isfinite(known.constant);
+}
 
 // (reduce[?p] (reduce[?q] ?x))
 template <op Code>
@@ -39,8 +42,8 @@ std::optional<class_id> reduce_units(tensor_egraph& graph, const tensor_match& m
   return side.finish(ir::reduce(Code, x, mask));
 }
 
-// (reduce[?p] ?x) over axes that are not neighbours, in two steps: the last run of axes first. A nest that reduces rows
-// or columns then does each.
+// (reduce[?p] ?x) over axes that are not neighbours, in two steps: the last run of axes first. A
+// nest that reduces rows or columns then does each.
 template <op Code>
 std::optional<class_id> split(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
@@ -50,7 +53,8 @@ std::optional<class_id> split(tensor_egraph& graph, const tensor_match& m) {
   int axis = x.rank() - 1;
   while (axis >= 0 && !ir::has_axis(mask, axis)) --axis;
   // An axis of extent 1 inside of a run does not end it.
-  for (; axis >= 0 && (ir::has_axis(mask, axis) || is_one(x.extent(axis))); --axis) last_run |= mask & axis_bit(axis);
+  for (; axis >= 0 && (ir::has_axis(mask, axis) || is_one(x.extent(axis))); --axis)
+    last_run |= mask & axis_bit(axis);
   if (last_run == mask) return std::nullopt;
   return side.finish(ir::reduce(Code, ir::reduce(Code, x, last_run), mask & ~last_run));
 }
@@ -62,11 +66,13 @@ std::optional<class_id> reduce_permute(tensor_egraph& graph, const tensor_match&
   const auto axes = side.attributes("?q");
   std::int64_t mask = 0;
   for (std::size_t i = 0; i < axes.size(); ++i)
-    if (ir::has_axis(side.attribute("?p"), static_cast<int>(i))) mask |= axis_bit(static_cast<int>(axes[i]));
+    if (ir::has_axis(side.attribute("?p"), static_cast<int>(i)))
+      mask |= axis_bit(static_cast<int>(axes[i]));
   return side.finish(ir::permute(ir::reduce(Code, side["?x"], mask), axes));
 }
 
-// (reduce[?p] (reshape[?q] ?x)) -> the reshaped reduction, where the reduced axes are whole axes of ?x
+// (reduce[?p] (reshape[?q] ?x)) -> the reshaped reduction, where the reduced axes are whole axes of
+// ?x
 template <op Code>
 std::optional<class_id> reduce_reshape(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
@@ -80,7 +86,8 @@ std::optional<class_id> reduce_reshape(tensor_egraph& graph, const tensor_match&
   return side.finish_reshaped(ir::reduce(Code, x, *mask));
 }
 
-// (reduce[?p] (broadcast_to[?q] ?x)): a sum of n equal elements is n times the element; the largest is the element.
+// (reduce[?p] (broadcast_to[?q] ?x)): a sum of n equal elements is n times the element; the largest
+// is the element.
 template <op Code>
 std::optional<class_id> reduce_broadcast(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
@@ -111,7 +118,8 @@ std::optional<class_id> sum_scalar(tensor_egraph& graph, const tensor_match& m) 
   const facts known = side.data("?s");
   const bool safe = is_finite_constant(known) && (Code == op::mul || known.constant != 0);
   if (!safe && !reduces_something(x.shape(), side.attribute("?p"))) return std::nullopt;
-  return side.finish(ir::elementwise(Code, {ir::reduce(op::reduce_sum, x, side.attribute("?p")), s}));
+  return side.finish(
+      ir::elementwise(Code, {ir::reduce(op::reduce_sum, x, side.attribute("?p")), s}));
 }
 
 // (reduce_sum[?p] (mul ?x (broadcast_to[?q] ?s))) where ?s is repeated along all reduced axes
@@ -119,10 +127,12 @@ inline std::optional<class_id> sum_row_factor(tensor_egraph& graph, const tensor
   right_side side(graph, m);
   const ir::value x = side["?x"], s = side["?s"];
   const std::int64_t mask = side.attribute("?p");
-  if (x.rank() != s.rank() || !is_floating(x.type()) || !reduces_something(x.shape(), mask)) return std::nullopt;
+  if (x.rank() != s.rank() || !is_floating(x.type()) || !reduces_something(x.shape(), mask))
+    return std::nullopt;
   for (int i = 0; i < s.rank(); ++i)
     if (ir::has_axis(mask, i) && !is_one(s.extent(i))) return std::nullopt;
-  return side.finish(ir::reduce(op::reduce_sum, x, mask) * ir::broadcast_to(s, side.root().shape()));
+  return side.finish(ir::reduce(op::reduce_sum, x, mask) *
+                     ir::broadcast_to(s, side.root().shape()));
 }
 
 }  // namespace sinter::rules::reduction

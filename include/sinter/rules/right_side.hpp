@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a computed right-hand side works with: the matched classes as terms of the language's graph, their payloads,
-// and what may be taken for proved about extents. A rule must hold for every shape of the class that the graph is
-// bound to, so a right-hand side that could only be written by looking at the extents at hand is dropped.
+// What a computed right-hand side works with: the matched classes as terms of the language's graph,
+// their payloads, and what may be taken for proved about extents. A rule must hold for every shape
+// of the class that the graph is bound to, so a right-hand side that could only be written by
+// looking at the extents at hand is dropped.
 #pragma once
 
 #include <optional>
@@ -25,7 +26,8 @@ using axis_list = inline_vector<std::int64_t, max_rank>;
 
 // ---- what is proved about extents
 
-/// Is the extent 1 in every shape of the class? A symbol that is one was replaced by the constant when the graph was bound.
+/// Is the extent 1 in every shape of the class? A symbol that is one was replaced by the constant
+/// when the graph was bound.
 inline bool is_one(dim d) { return d == dim(1); }
 
 /// Is the extent never 1? Symbols of a bound graph are not one (see ir::bind).
@@ -34,7 +36,8 @@ inline bool is_never_one(const ir::graph& g, dim d) {
   if (g.symbol_values.empty()) return false;
   const auto operands = g.dims.operands(d);
   if (g.dims.kind(d) == ir::dim_kind::symbol) return true;
-  if (g.dims.kind(d) == ir::dim_kind::sum) return operands.size() == 2 && operands[0] > 1;  // a multiple
+  if (g.dims.kind(d) == ir::dim_kind::sum)
+    return operands.size() == 2 && operands[0] > 1;  // a multiple
   if (g.dims.kind(d) != ir::dim_kind::product) return false;
   for (std::int64_t factor : operands)
     if (is_never_one(g, dim::from_code(factor))) return true;
@@ -88,21 +91,26 @@ class right_side {
   const facts& data(std::string_view variable) const { return graph_.data(match_[variable]); }
 
   /// Copies: interning a payload moves the others.
-  std::vector<std::int64_t> attributes(std::string_view payload) const { return record(payload).attributes; }
-  std::int64_t attribute(std::string_view payload, std::size_t which = 0) const { return record(payload).attributes[which]; }
+  std::vector<std::int64_t> attributes(std::string_view payload) const {
+    return record(payload).attributes;
+  }
+  std::int64_t attribute(std::string_view payload, std::size_t which = 0) const {
+    return record(payload).attributes[which];
+  }
   std::vector<dim> payload_dims(std::string_view payload) const { return record(payload).dims; }
 
-  /// The class of `v`, or nothing if `v` is no value of the root's shape and dtype, or is one only for some extents. A
-  /// root that is a constant needs no other forms.
+  /// The class of `v`, or nothing if `v` is no value of the root's shape and dtype, or is one only
+  /// for some extents. A root that is a constant needs no other forms.
   std::optional<class_id> finish(ir::value v) {
     const ir::node& wanted = root().get();
     if (!is_usable(v) || !(v.get().shape == wanted.shape)) return std::nullopt;
     return graph_.language().add(graph_, v);
   }
 
-  /// The same for `v` reshaped to the root's shape. A reshape loses nothing: if the root is the reshape of another value
-  /// of v's shape already, then that value is `v`, and they are united instead. (Otherwise a class that repeats along a
-  /// cycle of rewrites would collect reshapes of more and more values that are one.)
+  /// The same for `v` reshaped to the root's shape. A reshape loses nothing: if the root is the
+  /// reshape of another value of v's shape already, then that value is `v`, and they are united
+  /// instead. (Otherwise a class that repeats along a cycle of rewrites would collect reshapes of
+  /// more and more values that are one.)
   std::optional<class_id> finish_reshaped(ir::value v) {
     if (v.id < 0 || v.shape() == root().shape()) return finish(v);
     const class_id known = moved_by(op::reshape, v.shape());
@@ -111,8 +119,8 @@ class right_side {
     return std::nullopt;
   }
 
-  /// The same for `v` broadcast to the root's shape; what is repeated zero times, though, need not be `v`. Then one
-  /// source of that shape is enough.
+  /// The same for `v` broadcast to the root's shape; what is repeated zero times, though, need not
+  /// be `v`. Then one source of that shape is enough.
   std::optional<class_id> finish_broadcast(ir::value v) {
     const symbolic_shape wanted = root().shape();
     if (v.id < 0 || v.shape() == wanted) return finish(v);
@@ -128,7 +136,9 @@ class right_side {
   // The class of this shape that the root is a reshape or broadcast of, if there is one.
   class_id moved_by(op movement, const symbolic_shape& shape) {
     for (const eqsat::enode_view& node : graph_.nodes(match_.root()))
-      if (node.op == static_cast<std::uint16_t>(movement) && term(node.children[0]).shape() == shape) return node.children[0];
+      if (node.op == static_cast<std::uint16_t>(movement) &&
+          term(node.children[0]).shape() == shape)
+        return node.children[0];
     return eqsat::no_id;
   }
   void unite(class_id known, ir::value v) {
@@ -136,7 +146,8 @@ class right_side {
   }
 
   bool is_usable(ir::value v) {
-    if (v.id < 0 || v.type() != root().type() || graph_.data(match_.root()).is_constant) return false;
+    if (v.id < 0 || v.type() != root().type() || graph_.data(match_.root()).is_constant)
+      return false;
     const auto& guards = terms().guards;
     for (std::size_t i = guards_before_; i < guards.size(); ++i)
       if (guards[i].holds == ir::guard::fact::equal) return false;
@@ -157,13 +168,24 @@ using condition = bool (*)(const tensor_egraph&, const tensor_match&);
 
 // ---- conditions that several themes use
 
-inline const symbolic_shape& shape_of(const tensor_egraph& graph, class_id id) { return node_of(graph, id).shape; }
-inline bool is_scalar(const tensor_egraph& graph, class_id id) { return shape_of(graph, id).empty(); }
-inline bool is_constant(const tensor_egraph& graph, class_id id) { return graph.data(id).is_constant; }
-inline bool is_float(const tensor_egraph& graph, class_id id) { return is_floating(node_of(graph, id).type); }
+inline const symbolic_shape& shape_of(const tensor_egraph& graph, class_id id) {
+  return node_of(graph, id).shape;
+}
+inline bool is_scalar(const tensor_egraph& graph, class_id id) {
+  return shape_of(graph, id).empty();
+}
+inline bool is_constant(const tensor_egraph& graph, class_id id) {
+  return graph.data(id).is_constant;
+}
+inline bool is_float(const tensor_egraph& graph, class_id id) {
+  return is_floating(node_of(graph, id).type);
+}
 
-/// What is known to be a constant needs no other forms; two ways to compute it may even differ in its last bit.
-inline bool root_varies(const tensor_egraph& graph, const tensor_match& m) { return !is_constant(graph, m.root()); }
+/// What is known to be a constant needs no other forms; two ways to compute it may even differ in
+/// its last bit.
+inline bool root_varies(const tensor_egraph& graph, const tensor_match& m) {
+  return !is_constant(graph, m.root());
+}
 
 /// ?x has the shape of the root: an operand may be a scalar that stands for the root's shape.
 inline bool x_fills_root(const tensor_egraph& graph, const tensor_match& m) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A rule as data: what it looks for, what that equals, and how exactly. A file per theme holds a table of them; the
-// engine's program for a rule is made from this text when a saturation starts.
+// A rule as data: what it looks for, what that equals, and how exactly. A file per theme holds a
+// table of them; the engine's program for a rule is made from this text when a saturation starts.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,18 @@ namespace sinter::rules {
 /// How a rule's two sides agree. What merely approximates is no rule: it never unites classes.
 enum class rounding : std::uint8_t {
   exact,         // the same bits, NaN payloads aside
-  reassociates,  // equal over the reals; may differ by rounding, in the sign of a zero, and where intermediates overflow
+  reassociates,  // equal over the reals; may differ by rounding, in the sign of a zero, and where
+                 // intermediates overflow
 };
 
-/// When a rule runs. `normalise` rules run again beside `improve`; composites are expanded once, so that what
-/// recognition finds is not taken apart again.
+/// When a rule runs. `normalise` rules run again beside `improve`; composites are expanded once, so
+/// that what recognition finds is not taken apart again.
 enum class phase : std::uint8_t { normalise, recognise, expand, improve };
 
-/// `left => right`, or `left => compute(match)`, where `when` holds. Several rules may share a name: they are one rule
-/// for several ops or orders of operands, counted and switched off together. The text is parsed at run time, once per
-/// process: most patterns are made for every op of the table, and a mistake stops the first test that asks for the rules.
+/// `left => right`, or `left => compute(match)`, where `when` holds. Several rules may share a
+/// name: they are one rule for several ops or orders of operands, counted and switched off
+/// together. The text is parsed at run time, once per process: most patterns are made for every op
+/// of the table, and a mistake stops the first test that asks for the rules.
 struct tensor_rule {
   std::string_view name;
   rules::phase phase{};
@@ -33,11 +35,13 @@ struct tensor_rule {
   std::string right;  // empty with `compute`
   eqsat::rule<tensor_language> program;
 
-  tensor_rule(std::string_view rule_name, rules::phase runs, rounding how, std::string from, std::string to, condition when = nullptr)
+  tensor_rule(std::string_view rule_name, rules::phase runs, rounding how, std::string from,
+              std::string to, condition when = nullptr)
       : name(rule_name), phase(runs), error(how), left(std::move(from)), right(std::move(to)) {
     build(nullptr, when);
   }
-  tensor_rule(std::string_view rule_name, rules::phase runs, rounding how, std::string from, computed to, condition when = nullptr)
+  tensor_rule(std::string_view rule_name, rules::phase runs, rounding how, std::string from,
+              computed to, condition when = nullptr)
       : name(rule_name), phase(runs), error(how), left(std::move(from)) {
     build(to, when);
   }

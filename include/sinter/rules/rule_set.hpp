@@ -20,12 +20,15 @@
 
 namespace sinter::rules {
 
-/// Every rule, in an order that never changes. Made once; const and safe to read from several threads.
+/// Every rule, in an order that never changes. Made once; const and safe to read from several
+/// threads.
 inline std::span<const tensor_rule> all_rules() {
   static const rule_table rules = [] {
     rule_table out;
     out.reserve(512);
-    const auto append = [&out](rule_table&& theme) { std::ranges::move(theme, std::back_inserter(out)); };
+    const auto append = [&out](rule_table&& theme) {
+      std::ranges::move(theme, std::back_inserter(out));
+    };
     append(algebra_rules());
     append(strength_rules());
     append(recognition_rules());
@@ -53,7 +56,8 @@ struct rule_policy {
   std::vector<std::string> disabled;          // names
 
   bool admits(const tensor_rule& rule) const {
-    return (allowed == rounding::reassociates || rule.error == rounding::exact) && std::ranges::find(disabled, rule.name) == disabled.end();
+    return (allowed == rounding::reassociates || rule.error == rounding::exact) &&
+           std::ranges::find(disabled, rule.name) == disabled.end();
   }
 };
 

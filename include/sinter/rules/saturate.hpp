@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Saturation of a tensor e-graph: the rules run in phases under limits that count work. A wall clock is only an
-// emergency stop; what it stops may differ from run to run, so such an e-graph should not be kept.
+// Saturation of a tensor e-graph: the rules run in phases under limits that count work. A wall
+// clock is only an emergency stop; what it stops may differ from run to run, so such an e-graph
+// should not be kept.
 #pragma once
 
 #include <chrono>
@@ -15,14 +16,18 @@
 namespace sinter::rules {
 
 struct saturate_options {
-  bool reassociate = true;                 // false: only rules that give the same bits
-  std::vector<std::string> disabled;       // rules that are switched off, by name
-  std::size_t nodes_per_traced_node = 30;  // the limit of e-nodes, relative to those there at the start ...
-  std::size_t least_nodes = 5000;          // ... but small graphs may always grow to this
-  std::size_t iterations = 30;             // of the last phase; the others need a handful
-  double seconds = 10;                     // emergency stop
+  bool reassociate = true;            // false: only rules that give the same bits
+  std::vector<std::string> disabled;  // rules that are switched off, by name
+  // The limit of e-nodes, relative to those there at the start; but small graphs may always grow to
+  // `least_nodes`.
+  std::size_t nodes_per_traced_node = 30;
+  std::size_t least_nodes = 5000;
+  std::size_t iterations = 30;  // of the last phase; the others need a handful
+  double seconds = 10;          // emergency stop
 
-  rule_policy policy() const { return {reassociate ? rounding::reassociates : rounding::exact, disabled}; }
+  rule_policy policy() const {
+    return {reassociate ? rounding::reassociates : rounding::exact, disabled};
+  }
 };
 
 struct rule_count {
@@ -47,7 +52,9 @@ struct saturation_report {
   double seconds = 0;
 
   /// Did the last phase run out of things to do?
-  bool saturated() const { return !phases.empty() && phases.back().stopped == eqsat::stop_reason::saturated; }
+  bool saturated() const {
+    return !phases.empty() && phases.back().stopped == eqsat::stop_reason::saturated;
+  }
 
   const rule_count* find(std::string_view name) const {
     for (const rule_count& each : rules)
@@ -72,22 +79,24 @@ constexpr std::string_view name(phase p) {
 inline std::string saturation_report::to_text() const {
   std::string out;
   for (const phase_report& each : phases) {
-    out += "  " + std::string(rules::name(each.phase)) + ": " + std::to_string(each.iterations) + " iterations, " +
-           std::to_string(each.nodes) + " e-nodes in " + std::to_string(each.classes) + " classes, stopped: " +
-           std::string(eqsat::name(each.stopped)) + "\n";
+    out += "  " + std::string(rules::name(each.phase)) + ": " + std::to_string(each.iterations) +
+           " iterations, " + std::to_string(each.nodes) + " e-nodes in " +
+           std::to_string(each.classes) +
+           " classes, stopped: " + std::string(eqsat::name(each.stopped)) + "\n";
   }
   std::vector<rule_count> active;
   for (const rule_count& each : rules)
     if (each.applied != 0) active.push_back(each);
   std::ranges::stable_sort(active, std::ranges::greater{}, &rule_count::applied);
   for (const rule_count& each : active)
-    out += "  rule " + std::string(each.name) + ": applied " + std::to_string(each.applied) + " times, matched " +
-           std::to_string(each.matches) + "\n";
+    out += "  rule " + std::string(each.name) + ": applied " + std::to_string(each.applied) +
+           " times, matched " + std::to_string(each.matches) + "\n";
   if (refused_unions != 0) out += "  refused unions: " + std::to_string(refused_unions) + "\n";
   return out;
 }
 
-/// Loads a bound graph into an empty e-graph and returns the classes of its outputs. The graph becomes the language's.
+/// Loads a bound graph into an empty e-graph and returns the classes of its outputs. The graph
+/// becomes the language's.
 inline std::vector<class_id> load(tensor_egraph& graph, const ir::graph& bound) {
   tensor_language& language = graph.language();
   language.terms() = bound;
@@ -126,7 +135,8 @@ inline std::size_t iterations_of(phase now, const saturate_options& options) {
   return 0;
 }
 
-inline void run_phase(tensor_egraph& graph, phase now, const saturate_options& options, eqsat::limits limits, saturation_report& report) {
+inline void run_phase(tensor_egraph& graph, phase now, const saturate_options& options,
+                      eqsat::limits limits, saturation_report& report) {
   const auto started = std::chrono::steady_clock::now();
   const rule_policy admitted = options.policy();
   std::vector<eqsat::rule<tensor_language>> rules;
@@ -141,13 +151,15 @@ inline void run_phase(tensor_egraph& graph, phase now, const saturate_options& o
         count.applied += each.applications;
       }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
-  report.phases.push_back({now, result.stop_reason, result.iterations, graph.node_count(), graph.class_count(), took.count()});
+  report.phases.push_back({now, result.stop_reason, result.iterations, graph.node_count(),
+                           graph.class_count(), took.count()});
 }
 
 }  // namespace detail
 
-/// Runs the rules that the policy admits until they find nothing new or a limit is reached. The e-graph must hold the
-/// graph to optimise (see `load`). Never throws for a limit: what was found until then stays.
+/// Runs the rules that the policy admits until they find nothing new or a limit is reached. The
+/// e-graph must hold the graph to optimise (see `load`). Never throws for a limit: what was found
+/// until then stays.
 inline saturation_report saturate(tensor_egraph& graph, const saturate_options& options = {}) {
   const auto started = std::chrono::steady_clock::now();
   saturation_report report;
@@ -155,11 +167,13 @@ inline saturation_report saturate(tensor_egraph& graph, const saturate_options& 
   report.nodes_before = graph.node_count();
   const rule_policy admitted = options.policy();
   for (const tensor_rule& rule : all_rules())
-    if (admitted.admits(rule) && report.find(rule.name) == nullptr) report.rules.push_back({rule.name});
+    if (admitted.admits(rule) && report.find(rule.name) == nullptr)
+      report.rules.push_back({rule.name});
 
   eqsat::limits limits;
   limits.nodes = std::max(options.least_nodes, options.nodes_per_traced_node * report.nodes_before);
-  limits.time = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(options.seconds));
+  limits.time = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(options.seconds));
   for (phase now : {phase::normalise, phase::recognise, phase::expand, phase::improve})
     detail::run_phase(graph, now, options, limits, report);
 

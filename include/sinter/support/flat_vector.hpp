@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// flat_vector<T>: the part of std::vector that a graph needs, written for constant evaluation. Clang counts every
-// statement it evaluates and stops after 1,048,576; libstdc++'s push_back takes some 40 of them and a reallocation 20
-// per element, this one 4 and 3. That decides whether a training step of 2,000 nodes can be traced by the compiler.
+// flat_vector<T>: the part of std::vector that a graph needs, written for constant evaluation.
+// Clang counts every statement it evaluates and stops after 1,048,576; libstdc++'s push_back takes
+// some 40 of them and a reallocation 20 per element, this one 4 and 3. That decides whether a
+// training step of 2,000 nodes can be traced by the compiler.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@
 
 namespace sinter {
 
-/// A growing array of trivially copyable elements; capacity quadruples, because moving elements is what costs. Growing invalidates pointers, references and spans.
+/// A growing array of trivially copyable elements; capacity quadruples, because moving elements is
+/// what costs. Growing invalidates pointers, references and spans.
 template <class T>
   requires std::is_trivially_copyable_v<T>
 class flat_vector {
@@ -35,9 +37,7 @@ class flat_vector {
     swap(other);
     return *this;
   }
-  constexpr ~flat_vector() {
-    release();
-  }
+  constexpr ~flat_vector() { release(); }
 
   constexpr void swap(flat_vector& other) noexcept {
     std::swap(data_, other.data_);
@@ -70,8 +70,10 @@ class flat_vector {
 
   constexpr void push_back(T value) {  // by value: it may be an element of this vector
     if (size_ == capacity_) reserve(4 * size_ + 16);
-    if constexpr (is_number) data_[size_++] = value;
-    else std::construct_at(data_ + size_++, value);
+    if constexpr (is_number)
+      data_[size_++] = value;
+    else
+      std::construct_at(data_ + size_++, value);
   }
 
   /// Adds `n` elements that are not elements of this vector.
@@ -85,22 +87,28 @@ class flat_vector {
 
   /// Drops all elements from position `n` on.
   constexpr void truncate(std::size_t n) {
-    if constexpr (is_number) size_ = n;
-    else while (size_ > n) std::destroy_at(data_ + --size_);
+    if constexpr (is_number)
+      size_ = n;
+    else
+      while (size_ > n) std::destroy_at(data_ + --size_);
   }
 
-
  private:
-  // Numbers live in an array of their own kind and are assigned, one statement; the rest begins its life where it is put.
+  // Numbers live in an array of their own kind and are assigned, one statement; the rest begins its
+  // life where it is put.
   static constexpr bool is_number = std::is_arithmetic_v<T>;
 
   static constexpr T* allocate(std::size_t n) {
-    if constexpr (is_number) return new T[n];
-    else return std::allocator<T>().allocate(n);
+    if constexpr (is_number)
+      return new T[n];
+    else
+      return std::allocator<T>().allocate(n);
   }
   constexpr void release() {
-    if constexpr (is_number) delete[] data_;
-    else if (capacity_ != 0) std::allocator<T>().deallocate(data_, capacity_);
+    if constexpr (is_number)
+      delete[] data_;
+    else if (capacity_ != 0)
+      std::allocator<T>().deallocate(data_, capacity_);
   }
 
   T* data_ = nullptr;

@@ -22,8 +22,9 @@ namespace sinter {
 /// constant evaluation).
 template <class T, std::size_t N>
 struct inline_vector {
-  // Public only because a structural type may have no private members; use the functions below. A plain array, because
-  // std::array's operator[] is four statements of the number that constant evaluation may execute.
+  // Public only because a structural type may have no private members; use the functions below. A
+  // plain array, because std::array's operator[] is four statements of the number that constant
+  // evaluation may execute.
   T items[N]{};
   std::size_t count = 0;
 

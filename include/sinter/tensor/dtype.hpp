@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The element types of tensors as values, and the way from such a value to a C++ type (`dispatch`)
-// and back
-// (`dtype_of`). A boolean takes one byte that is 0 or 1, as NumPy stores it.
+// and back (`dtype_of`). A boolean takes one byte that is 0 or 1, as NumPy stores it.
 #pragma once
 
 #include <concepts>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // NumPy's .npy files: load and save one array. The format is in NumPy's documentation,
-// "numpy.lib.format": the magic
-// "\x93NUMPY", a version, the length of a header, the header (a Python dictionary as text), then
-// the raw elements.
+// "numpy.lib.format": the magic "\x93NUMPY", a version, the length of a header, the header (a
+// Python dictionary as text), then the raw elements.
 #pragma once
 
 #include <bit>

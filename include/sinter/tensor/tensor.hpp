@@ -200,8 +200,7 @@ class tensor {
 
   ~tensor() = default;
 
-  // --- assignment: takes the shape of what is assigned, and keeps the storage where `resize` would
-  // ---
+  // --- assignment: takes the shape of what is assigned, keeps the storage where `resize` would ---
 
   tensor& operator=(const tensor& other) {
     if (this != &other) assign(other);

@@ -139,8 +139,8 @@ class view {
     if (size_ > 0) visit(data_, 0, f);
   }
 
-  /// Copies the elements into `target`, which takes the shape of the view. What `tensor<T, R> t =
-  /// some_view` calls.
+  /// Copies the elements into `target`, which takes the shape of the view. This is what
+  /// `tensor<T, R> t = some_view` calls.
   template <extents_spec F>
     requires(F.compatible_with(E))
   void evaluate_to(tensor<value_type, F>& target) const {
@@ -215,8 +215,8 @@ auto make_view(T* data, Extent... extent) {
       data, {static_cast<std::int64_t>(extent)...});
 }
 
-/// A view of elements at the given strides: `make_view(pointer, std::array{3, 4}, std::array{1,
-/// 3})`.
+/// A view of elements at the given strides:
+/// `make_view(pointer, std::array{3, 4}, std::array{1, 3})`.
 template <class T, std::integral Extent, std::integral Stride, std::size_t Rank>
 auto make_view(T* data, const std::array<Extent, Rank>& shape,
                const std::array<Stride, Rank>& strides) {

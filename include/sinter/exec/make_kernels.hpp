@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Instantiates the kernels of a set of dtypes.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <sinter/exec/gemm.hpp>
+#include <sinter/exec/kernel_table.hpp>
+#include <sinter/exec/micro_ops.hpp>
+#include <sinter/exec/reduce.hpp>
+#include <sinter/tensor/dtype.hpp>
+
+namespace sinter::exec {
+
+/// A table for the given dtypes and bool, which comparisons yield: the compiler instantiates no
+/// others. There is no product of bools.
+template <Element... T>
+constexpr kernel_table make_kernel_table() {
+  kernel_table table;
+  const auto add = [&]<class From>(std::type_identity<From>) {
+    constexpr auto from = static_cast<std::size_t>(dtype_of<From>);
+    table.micro_ops[from] = exec::micro_ops<From>();
+    table.casts[from][static_cast<std::size_t>(dtype::boolean)] = exec::cast_op<bool, From>();
+    ((table.casts[from][static_cast<std::size_t>(dtype_of<T>)] = exec::cast_op<T, From>()), ...);
+    if constexpr (!std::is_same_v<From, bool>) table.reductions[from] = exec::reductions<From>();
+  };
+  add(std::type_identity<bool>{});
+  (add(std::type_identity<T>{}), ...);
+  ((table.products[static_cast<std::size_t>(dtype_of<T>)] = &gemm<T>), ...);
+  return table;
+}
+
+}  // namespace sinter::exec

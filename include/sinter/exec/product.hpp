@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// What a matrix product is to the executor: operands, and a pointer to the kernel that was compiled
+// for their dtype (gemm.hpp).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <sinter/tensor/dtype.hpp>
+
+namespace sinter::exec {
+
+/// One product C = op(A) op(B), or C += op(A) op(B) with `accumulate`: C is m x n, op(A) m x k,
+/// op(B) k x n, all row-major with strides between rows in elements; op(A) is the transpose of a
+/// stored k x m matrix if transpose_a is set, and so for B. C overlaps neither operand. `workspace`
+/// has gemm_workspace_bytes(type, m, n, k), 64-byte aligned.
+struct matrix_product {
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+  const void* a;
+  std::int64_t lda;
+  bool transpose_a;
+  const void* b;
+  std::int64_t ldb;
+  bool transpose_b;
+  void* c;
+  std::int64_t ldc;
+  bool accumulate;
+  void* workspace;
+};
+
+using gemm_function = void (*)(const matrix_product&);
+
+/// The matrix products a program has, by dtype; nullptr for the others.
+using product_table = std::array<gemm_function, static_cast<std::size_t>(dtype_count)>;
+
+}  // namespace sinter::exec

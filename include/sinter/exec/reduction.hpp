@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// What a reduction is to the executor: a monoid, and pointers to the kernels that were compiled for
+// it (reduce.hpp).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <sinter/graph/op.hpp>
+
+namespace sinter::exec {
+
+/// What reductions combine with. Sums and products of integers wrap in their own dtype; a NaN makes
+/// max and min NaN; argmax is the first position of the largest value, NaN counting as largest.
+enum class monoid : std::uint8_t { sum, max, min, prod, argmax };
+inline constexpr int monoid_count = 5;
+
+/// The monoid of a reduction op. Precondition: `code` is one of reduce_* or argmax.
+constexpr monoid monoid_of(ir::op code) {
+  if (code == ir::op::reduce_max) return monoid::max;
+  if (code == ir::op::reduce_min) return monoid::min;
+  if (code == ir::op::reduce_prod) return monoid::prod;
+  return code == ir::op::argmax ? monoid::argmax : monoid::sum;
+}
+
+/// The accumulator of argmax: the largest of the `count` elements seen so far and its position
+/// among them. All other accumulators are one element.
+template <class T>
+struct argmax_state {
+  T value;
+  std::int64_t index;
+  std::int64_t count;
+};
+
+/// Combines n contiguous elements x into *accumulator.
+using row_reduce_function = void (*)(std::int64_t n, const void* x, void* accumulator);
+/// accumulator[j] = accumulator[j] op x[i][j] over all rows i; row_stride counts elements.
+using column_reduce_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
+                                        std::int64_t row_stride, void* accumulator);
+/// accumulator[j] = accumulator[j] op other[j] for n accumulators; `other` has seen what comes
+/// behind.
+using combine_function = void (*)(std::int64_t n, const void* other, void* accumulator);
+/// Sets n accumulators to the identity.
+using identity_function = void (*)(std::int64_t n, void* accumulator);
+/// Writes the results of n accumulators: their values, or the i64 positions of argmax.
+using finish_function = void (*)(std::int64_t n, const void* accumulator, void* result);
+
+/// All functions of one monoid for one dtype, with the size of its accumulator.
+struct reduction_kernels {
+  row_reduce_function row;
+  column_reduce_function column;
+  combine_function combine;
+  identity_function identity;
+  finish_function finish;
+  std::size_t accumulator_bytes;
+};
+
+/// The reductions of one dtype, indexed by monoid.
+using reduction_table = std::array<reduction_kernels, static_cast<std::size_t>(monoid_count)>;
+
+}  // namespace sinter::exec

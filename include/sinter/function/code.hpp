@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// What the compiler instantiates for a traced function: kernels for the dtypes that occur, and a
+// fused kernel per element-wise region.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <sinter/exec/map_kernel.hpp>
+#include <sinter/function/program.hpp>
+#include <sinter/function/trace.hpp>
+#ifndef SINTER_SEPARATE
+#include <sinter/function/code_source.hpp>
+#endif
+
+namespace sinter::detail {
+
+// Kernels, products and superinstructions of the library for every dtype.
+program_code all_code();
+
+// The same for a set of dtypes (bit i: dtype i). Where they are compiled once for a whole program,
+// that is for every dtype.
+template <unsigned Dtypes, Element... Chosen>
+program_code code_for() {
+#ifdef SINTER_SEPARATE
+  return all_code();
+#else
+  constexpr unsigned rest = Dtypes & ~(1u << static_cast<unsigned>(dtype::boolean));
+  if constexpr (rest != 0)
+    return code_for<(rest & (rest - 1)), Chosen...,
+                    cpp_type<static_cast<dtype>(std::countr_zero(rest))>>();
+  else
+    return make_code<Chosen...>();
+#endif
+}
+
+// A fused kernel for each region of the trace. They stand in front of the library's: of equals the
+// first is taken.
+template <class Trace>
+void add_regions(program_code& code) {
+  std::vector<ir::instruction> own;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (own.push_back(
+         {traced<Trace>::value.regions[I], &exec::map_kernel<traced<Trace>::value.regions[I]>}),
+     ...);
+  }(std::make_index_sequence<traced<Trace>::size.regions>{});
+  code.instructions.insert(code.instructions.begin(), own.begin(), own.end());
+}
+
+}  // namespace sinter::detail

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// What a program does: binds its graph to a class of shapes, saturates, plans, runs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sinter/exec/executor.hpp>
+#include <sinter/function/program.hpp>
+#include <sinter/graph/bind.hpp>
+#include <sinter/graph/verify.hpp>
+#include <sinter/plan/instructions.hpp>
+#include <sinter/plan/planner.hpp>
+#include <sinter/rules/saturate.hpp>
+
+namespace sinter {
+
+namespace detail {
+
+// One plan and the executors that have been made for it.
+struct bucket {
+  std::vector<std::int64_t> corner;
+  planning::planned planned;
+  std::vector<std::unique_ptr<exec::executor>> idle;
+};
+
+// One class of shapes: the bound graph, its saturated e-graph, a plan per bucket.
+struct shape_class {
+  ir::graph bound;
+  rules::tensor_egraph saturated;
+  std::vector<eqsat::class_id> outputs;
+  std::size_t traced_nodes = 0;
+  rules::saturation_report report;
+  int fused_nodes = 0;
+  std::vector<std::shared_ptr<bucket>> buckets;
+};
+
+// Up to so many arguments and outputs a call builds its lists on the stack.
+inline constexpr std::size_t few = 32;
+
+// Classes and buckets are bounded; beyond that the oldest is forgotten (and made again when it is
+// needed). 16 classes cover four dynamic extents in every combination of one and not one; 64
+// buckets cover two in eight powers of two each.
+inline constexpr std::size_t class_limit = 16;
+inline constexpr std::size_t bucket_limit = 64;
+
+template <class T>
+std::shared_ptr<T> keep(std::vector<std::shared_ptr<T>>& kept, std::shared_ptr<T> made,
+                        std::size_t limit) {
+  if (kept.size() == limit) kept.erase(kept.begin());
+  kept.push_back(made);
+  return made;
+}
+
+inline void bind(exec::executor& executor, std::span<const argument_memory> arguments,
+                 std::span<const std::int64_t> symbols) {
+  const auto bind_all = [&](auto layouts) {
+    for (const argument_memory& a : arguments) layouts.push_back({a.strides});
+    executor.bind(symbols, layouts);
+  };
+  if (arguments.size() <= few)
+    bind_all(inline_vector<exec::argument_layout, few>{});
+  else
+    bind_all(std::vector<exec::argument_layout>{});
+}
+
+// Calls body(pointers of the arguments, pointers of the outputs).
+template <class Body>
+void with_pointers(std::span<const argument_memory> arguments,
+                   std::span<const output_memory> outputs, Body body) {
+  const auto collect = [&](auto in, auto out) {
+    for (const argument_memory& a : arguments) in.push_back(a.data);
+    for (const output_memory& o : outputs) out.push_back(o.data);
+    body(in, out);
+  };
+  if (arguments.size() <= few && outputs.size() <= few)
+    collect(inline_vector<const void*, few>{}, inline_vector<void*, few>{});
+  else
+    collect(std::vector<const void*>{}, std::vector<void*>{});
+}
+
+}  // namespace detail
+
+SINTER_INLINE program::program(ir::graph traced, program_code code, program_options options)
+    : traced_(std::move(traced)), code_(std::move(code)), options_(std::move(options)) {
+  ir::verify(traced_);
+  if (!options_.superinstructions) code_.instructions.clear();
+  for (int id = 0; id < traced_.size(); ++id)
+    if (traced_[id].code == ir::op::argument)
+      arguments_ = std::max(arguments_, static_cast<int>(traced_.attributes(id)[1]) + 1);
+  for (const ir::output& o : traced_.outputs) assigned_.push_back(o.assigned_argument);
+}
+
+SINTER_INLINE program::~program() = default;
+
+SINTER_INLINE program::prepared_call::prepared_call(
+    program& owner, std::span<const detail::argument_memory> arguments,
+    std::span<const std::int64_t> symbols)
+    : owner_(owner) {
+  {
+    const std::scoped_lock lock(owner.mutex_);
+    ++owner.statistics_.calls;
+    shapes_ = owner.class_of(arguments, symbols);
+    plan_ = owner.bucket_of(*shapes_, symbols);
+    if (!plan_->idle.empty()) {
+      executor_ = std::move(plan_->idle.back());
+      plan_->idle.pop_back();
+    }
+  }
+  if (!executor_)
+    executor_ = std::make_unique<exec::executor>(plan_->planned.plan, owner.code_.kernels);
+  detail::bind(*executor_, arguments, symbols);
+}
+
+SINTER_INLINE program::prepared_call::~prepared_call() {
+  const std::scoped_lock lock(owner_.mutex_);
+  plan_->idle.push_back(std::move(executor_));
+}
+
+SINTER_INLINE shape_vector
+program::prepared_call::output_shape(int k, std::span<const std::int64_t> symbols) const {
+  shape_vector out;
+  const ir::graph& g = shapes_->bound;
+  for (ir::dim d : g[g.outputs[static_cast<std::size_t>(k)].node].shape)
+    out.push_back(g.dims.evaluate(d, symbols));
+  return out;
+}
+
+SINTER_INLINE dtype program::prepared_call::output_type(int k) const {
+  return shapes_->bound[shapes_->bound.outputs[static_cast<std::size_t>(k)].node].type;
+}
+
+SINTER_INLINE const planning::plan& program::prepared_call::plan() const {
+  return plan_->planned.plan;
+}
+
+SINTER_INLINE void program::run(prepared_call& call,
+                                std::span<const detail::argument_memory> arguments,
+                                std::span<const detail::output_memory> outputs) {
+  check_overlaps(call, arguments, outputs);
+  detail::with_pointers(arguments, outputs,
+                        [&](const auto& in, const auto& out) { call.executor_->run(in, out); });
+}
+
+SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
+    std::span<const detail::argument_memory> arguments, std::span<const std::int64_t> symbols) {
+  for (const auto& each : classes_)
+    if (ir::holds(each->bound, symbols)) return each;
+  auto made = std::make_shared<detail::shape_class>();
+  std::vector<shape_vector> shapes;
+  for (const detail::argument_memory& a : arguments) shapes.push_back(a.shape);
+  made->bound = ir::bind(traced_, shapes);
+  ++statistics_.saturations;
+  saturate(*made);
+  return detail::keep(classes_, std::move(made), detail::class_limit);
+}
+
+SINTER_INLINE void program::saturate(detail::shape_class& c) const {
+  c.outputs = rules::load(c.saturated, c.bound);
+  c.traced_nodes = c.saturated.node_count();
+  rules::saturate_options options;
+  options.reassociate = options_.reassociate;
+  options.disabled = options_.disabled_rules;
+  c.report = rules::saturate(c.saturated, options);
+  c.fused_nodes = planning::add_instructions(c.saturated, code_.instructions);
+  // Binding's guards, and behind them what rules had to assume: that restricts the class further.
+  const ir::graph& terms = c.saturated.language().terms();
+  c.bound.guards = terms.guards;
+  c.bound.dims = terms.dims;
+}
+
+SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
+    detail::shape_class& c, std::span<const std::int64_t> symbols) {
+  for (auto& each : c.buckets) {
+    bool same = each->corner.size() == symbols.size();
+    for (std::size_t i = 0; same && i < symbols.size(); ++i)
+      same = each->corner[i] == planning::bucket_corner(symbols[i]);
+    if (same && (!each->planned.may_outgrow || planning::fits(each->planned.plan, symbols)))
+      return each;
+  }
+  auto made = std::make_shared<detail::bucket>();
+  for (std::int64_t s : symbols) made->corner.push_back(planning::bucket_corner(s));
+  ++statistics_.extractions;
+  made->planned = planning::make_plan(c.saturated, symbols, c.outputs, assigned_, arguments_,
+                                      code_.instructions);
+  return detail::keep(c.buckets, std::move(made), detail::bucket_limit);
+}
+
+// An output may be the memory of an argument only where the plan reads every element before it is
+// written over.
+SINTER_INLINE void program::check_overlaps(const prepared_call& call,
+                                           std::span<const detail::argument_memory> arguments,
+                                           std::span<const detail::output_memory> outputs) const {
+  const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+  const auto meets = [&](const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
+    return a_bytes != 0 && b_bytes != 0 && address(a) < address(b) + b_bytes &&
+           address(b) < address(a) + a_bytes;
+  };
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    for (std::size_t other = o + 1; other < outputs.size(); ++other)
+      if (meets(outputs[o].data, outputs[o].bytes, outputs[other].data, outputs[other].bytes))
+        throw alias_error("into: outputs " + std::to_string(o) + " and " + std::to_string(other) +
+                          " overlap");
+    for (std::size_t a = 0; a < arguments.size(); ++a) {
+      if (assigned_[o] == static_cast<int>(a)) continue;
+      if (!meets(outputs[o].data, outputs[o].bytes, arguments[a].data, arguments[a].bytes))
+        continue;
+      const bool same = outputs[o].data == arguments[a].data &&
+                        outputs[o].bytes == arguments[a].bytes && assigned_[o] < 0;
+      if (same && call.plan().may_alias[o * static_cast<std::size_t>(arguments_) + a]) continue;
+      throw alias_error(
+          "into: output " + std::to_string(o) + " overlaps argument " + std::to_string(a) +
+          ", which is still read when the output is written; expected separate memory");
+    }
+  }
+}
+
+}  // namespace sinter
+
+// Behind the program, of whose parts it reports.
+#include <sinter/function/explain.hpp>

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// A plan's nests as text, with their tile programs and times.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include <sinter/graph/graph.hpp>
+#include <sinter/plan/nest.hpp>
+
+namespace sinter::planning {
+
+inline std::string fixed(double x, int digits = 1) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", digits, x);
+  return text;
+}
+
+inline std::string in_bytes(std::size_t bytes) {
+  if (bytes < 10'000) return std::to_string(bytes) + " B";
+  if (bytes < 10'000'000) return fixed(static_cast<double>(bytes) / 1024) + " KiB";
+  return fixed(static_cast<double>(bytes) / (1024 * 1024)) + " MiB";
+}
+
+inline std::string in_microseconds(double nanoseconds) { return fixed(nanoseconds / 1000) + " us"; }
+
+class plan_printer {
+ public:
+  explicit plan_printer(const plan& p) : p_(p) {}
+
+  // Without a measured time where that is 0.
+  std::string nest_text(std::size_t number, double measured_nanoseconds = 0) const {
+    const nest& n = p_.nests[number];
+    std::string out = "  nest " + std::to_string(number) + ": " + std::string(kind_name(n.kind)) +
+                      " over " + p_.dims.to_string(n.space);
+    if (n.inner_axes > 0)
+      out += ", rows of the last " + std::to_string(n.inner_axes) +
+             (n.inner_axes == 1 ? " axis" : " axes");
+    if (n.kind == nest_kind::column)
+      out += ", reduces axes " + std::to_string(n.column_first) + ".." +
+             std::to_string(n.column_last - 1);
+    out += "  (predicted " + in_microseconds(n.predicted_nanoseconds);
+    if (measured_nanoseconds > 0) out += ", measured " + in_microseconds(measured_nanoseconds);
+    out += ")\n";
+    if (n.kind == nest_kind::matmul)
+      out += "    product of " + buffer_text(n.accesses[0]) + (n.transpose_a ? "^T" : "") +
+             " and " + buffer_text(n.accesses[1]) + (n.transpose_b ? "^T" : "") + "\n";
+    if (n.body.empty()) {
+      for (const access& a : n.accesses) out += "    reads " + buffer_text(a) + "\n";
+      for (const piece& piece : n.pieces) out += "    reads " + buffer_text(piece.source) + "\n";
+      out += "    -> " + buffer_name(n.stores[0].buffer) + "\n";
+      return out;
+    }
+    for (std::size_t i = 0; i < n.body.size(); ++i) out += step_text(n, static_cast<int>(i));
+    return out;
+  }
+
+ private:
+  static std::string_view kind_name(nest_kind k) {
+    switch (k) {
+      case nest_kind::tile: return "tiles";
+      case nest_kind::column: return "columns";
+      case nest_kind::matmul: return "matmul";
+      case nest_kind::assemble: return "assemble";
+      case nest_kind::gather: return "gather";
+      case nest_kind::scatter_add: return "scatter_add";
+      case nest_kind::alias: return "alias";
+    }
+    return "";
+  }
+
+  std::string buffer_name(int b) const {
+    const buffer& own = p_.buffers[static_cast<std::size_t>(b)];
+    switch (own.place) {
+      case place::argument: return "argument " + std::to_string(own.number);
+      case place::output: return "output " + std::to_string(own.number);
+      case place::arena: return "arena+" + std::to_string(own.offset);
+    }
+    return "";
+  }
+
+  std::string buffer_text(const access& a) const {
+    std::string out = buffer_name(a.buffer) + " " +
+                      p_.dims.to_string(p_.buffers[static_cast<std::size_t>(a.buffer)].shape);
+    for (std::size_t i = a.steps.size(); i-- > 0;)
+      out +=
+          " | " + std::string(name(a.steps[i].code)) + " " + p_.dims.to_string(a.steps[i].result);
+    return out;
+  }
+
+  static std::string fused_text(const ir::region& r) {
+    std::string out = "fused{";
+    for (int i = 0; i < r.node_count; ++i)
+      out += (i == 0 ? "" : " ") + std::string(name(r.code(i)));
+    return out + "}";
+  }
+
+  std::string step_text(const nest& n, int i) const {
+    const step& s = n.body[static_cast<std::size_t>(i)];
+    std::string out = "    %" + std::to_string(i) + " = ";
+    using enum step_kind;
+    switch (s.kind) {
+      case load:
+        out += "load " + buffer_text(n.accesses[static_cast<std::size_t>(s.access)]);
+        break;
+      case scalar:
+        out += "scalar " + buffer_text(n.accesses[static_cast<std::size_t>(s.access)]);
+        break;
+      case constant:
+        out += "constant " + fixed(s.type == dtype::i64 ? static_cast<double>(s.constant)
+                                                        : ir::double_of(s.constant),
+                                   6);
+        break;
+      case extent: out += "extent " + p_.dims.to_string(s.extent); break;
+      case iota: out += "iota along axis " + std::to_string(s.attribute); break;
+      case random: out += "random stream " + std::to_string(s.attribute); break;
+      case map:
+        out += s.fused != nullptr ? fused_text(s.fused->structure) : std::string(name(s.code));
+        break;
+      case reduce: out += std::string(name(s.code)); break;
+      case spread: out += "spread"; break;
+      case product: out += "product"; break;
+    }
+    for (int o : s.operands) out += " %" + std::to_string(o);
+    out += std::string(" : ") + std::string(name(s.type)) +
+           (s.level == level::row && n.inner_axes > 0 ? " per row" : "");
+    for (const store& st : n.stores)
+      if (st.step == i) out += "  -> " + buffer_name(st.buffer);
+    return out + "\n";
+  }
+
+  const plan& p_;
+};
+
+}  // namespace sinter::planning

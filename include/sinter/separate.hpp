@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// The middle of sinter, for the one translation unit of a program that compiles it. See
+// support/separate.hpp.
+#pragma once
+
+#ifndef SINTER_SEPARATE
+#error "sinter/separate.hpp is for programs all of whose units are compiled with SINTER_SEPARATE"
+#endif
+
+#include <sinter/function/code_source.hpp>
+#include <sinter/function/program_source.hpp>

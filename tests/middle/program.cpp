@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+// The middle of sinter, compiled once for all tests; in two units, which compile side by side.
+#include <sinter/function/program_source.hpp>
