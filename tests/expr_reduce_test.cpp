@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The front end on handles: reductions, products, indexing, normalisations, losses, random numbers.
 #include <cmath>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -123,6 +124,10 @@ TEST_CASE("softmax and its relatives") {
               doubles({2, 2}, {std::log(0.25), std::log(0.75), std::log(0.5), std::log(0.5)})));
   CHECK(close(result([](auto a) { return sn::logsumexp(a, 1); }, x),
               doubles({2}, {std::log(4.0), 1000 + std::log(2.0)})));
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto extreme = result([](auto a) { return sn::logsumexp(a, 1); },
+                              doubles({3, 2}, {-inf, -inf, inf, 0, -inf, 5}));
+  CHECK(extreme.data == std::vector<double>{-inf, inf, 5});
   CHECK(
       close(result([](auto a) { return sn::logsumexp(a, 1, sn::keep_dims); }, doubles({1, 1}, {3})),
             doubles({1, 1}, {3})));

@@ -110,6 +110,10 @@ TEST_CASE("rank 0 and empty tensors") {
   CHECK(e.item() == 1);
   CHECK(s.item() == 0);
   CHECK(m.item() == 1);
+  auto position = sn::fuse([](auto x) { return sn::outputs(sn::argmax(x), sn::argmin(x)); });
+  auto [largest, smallest] = position(scalar);
+  CHECK(largest.item() == 0);
+  CHECK(smallest.item() == 0);
   sn::tensor<float, 2> none(0, 3);
   auto g = sn::fuse([](auto x) { return sn::outputs(sn::relu(x), sn::sum(x, 0), sn::sum(x)); });
   auto [r, columns, total] = g(none);

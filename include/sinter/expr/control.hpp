@@ -110,26 +110,27 @@ struct result {
 
 }  // namespace detail
 
-/// What a fused function returns; see `outputs`.
-template <std::size_t N>
+/// What a fused function returns; see `outputs`. N results, Values of which are no assignments.
+template <std::size_t N, std::size_t Values>
 struct output_list {
+  static constexpr std::size_t value_count = Values;
   std::array<detail::result, N> results{};
 };
 
 namespace detail {
 
-constexpr output_list<1> results_of(handle value) { return {{result{value, {}, false}}}; }
-constexpr output_list<1> results_of(const assignment& a) {
+constexpr output_list<1, 1> results_of(handle value) { return {{result{value, {}, false}}}; }
+constexpr output_list<1, 0> results_of(const assignment& a) {
   return {{result{a.value, a.target, true}}};
 }
-template <std::size_t N>
-constexpr output_list<N> results_of(const output_list<N>& list) {
+template <std::size_t N, std::size_t Values>
+constexpr output_list<N, Values> results_of(const output_list<N, Values>& list) {
   return list;
 }
 
-template <std::size_t N, std::size_t M>
-constexpr output_list<N + M> joined(const output_list<N>& a, const output_list<M>& b) {
-  output_list<N + M> out;
+template <std::size_t N, std::size_t V, std::size_t M, std::size_t W>
+constexpr output_list<N + M, V + W> joined(const output_list<N, V>& a, const output_list<M, W>& b) {
+  output_list<N + M, V + W> out;
   for (std::size_t i = 0; i < N; ++i) out.results[i] = a.results[i];
   for (std::size_t i = 0; i < M; ++i) out.results[N + i] = b.results[i];
   return out;
@@ -137,12 +138,12 @@ constexpr output_list<N + M> joined(const output_list<N>& a, const output_list<M
 
 template <class X, std::size_t N>
 constexpr auto results_of(const std::array<X, N>& list) {
-  output_list<N> out;
+  output_list<N, N* decltype(results_of(list[0]))::value_count> out;
   for (std::size_t i = 0; i < N; ++i) out.results[i] = results_of(list[i]).results[0];
   return out;
 }
 
-constexpr output_list<0> results_of_all() { return {}; }
+constexpr output_list<0, 0> results_of_all() { return {}; }
 template <class First, class... Rest>
 constexpr auto results_of_all(const First& first, const Rest&... rest) {
   return joined(results_of(first), results_of_all(rest...));
@@ -161,6 +162,19 @@ template <class... X>
 constexpr auto outputs(const X&... x) {
   return detail::results_of_all(x...);
 }
+
+namespace detail {
+
+// Values among the results of a function that returns `Result`.
+template <class Result>
+constexpr std::size_t value_count() {
+  if constexpr (is_expression<Result>)
+    return 1;
+  else
+    return decltype(results_of(std::declval<const Result&>()))::value_count;
+}
+
+}  // namespace detail
 
 /// Makes what a traced function returned the outputs of its graph: a handle, an assignment,
 /// `outputs(...)`, or a std::array or std::tuple of handles. Faults: graph_error if an argument is

@@ -3,6 +3,7 @@
 // if `keep_dims` is given. An axis outside of the rank, or named twice, is an axis_error.
 #pragma once
 
+#include <limits>
 #include <utility>
 
 #include <sinter/expr/axes.hpp>
@@ -28,11 +29,17 @@ constexpr ir::op op_of(reduction r) {
   return ir::op::reduce_sum;
 }
 
-// log sum exp(x) = m + log sum exp(x - m), with m the largest element so that exp cannot overflow.
-// No gradient passes through m: the whole does not depend on it.
+// log sum exp(x) = m + log sum exp(x - m), with m the largest element so that exp cannot overflow,
+// or 0 where that is infinite (inf - inf is NaN). No gradient passes through m: the whole does not
+// depend on it.
 constexpr ir::value log_sum_exp(ir::value x, std::int64_t axes, bool keep) {
-  const ir::value largest =
+  const ir::value maximum =
       ir::unary(ir::op::stop_gradient, ir::reduce(ir::op::reduce_max, x, axes));
+  const double infinity = std::numeric_limits<double>::infinity();
+  const ir::value infinite = ir::elementwise(
+      ir::op::equal, {ir::unary(ir::op::abs, maximum), ir::constant_like(maximum, infinity)});
+  const ir::value largest =
+      ir::elementwise(ir::op::where, {infinite, ir::constant_like(maximum, 0), maximum});
   const ir::value total =
       ir::unary(ir::op::log, ir::sum(ir::unary(ir::op::exp, x - largest), axes)) + largest;
   if (keep) return total;
@@ -184,7 +191,7 @@ constexpr auto argmin(X&& x, const axis_list& axes, bool keep = false) {
   return detail::reduce<detail::reduction::argmin>(std::forward<X>(x), axes, keep);
 }
 
-/// log(sum(exp(x))) without overflow. Floats. NaN if all elements are -infinity.
+/// log(sum(exp(x))) without overflow. Floats. -infinity over no elements and where all are.
 template <Operand X>
 constexpr auto logsumexp(X&& x) {
   return detail::reduce<detail::reduction::logsumexp>(std::forward<X>(x));

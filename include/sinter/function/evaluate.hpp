@@ -98,6 +98,14 @@ struct expression_trace {
 template <class E>
 concept TracedByCompiler = (!E::has_attributes) && ConstantTrace<expression_trace<E>>;
 
+template <class E>
+constexpr ir::fault expression_fault() {
+  if constexpr (TracedByCompiler<E>)
+    return traced<expression_trace<E>>::value.problem;
+  else
+    return {};
+}
+
 template <class... Leaf>
 constexpr unsigned leaf_dtypes(type_list<Leaf...>) {
   return (0u | ... | (1u << static_cast<unsigned>(spec_of<Leaf>::value.type)));
@@ -148,6 +156,10 @@ program& program_of(const E& e, const leaf_list& leaves) {
 /// index_error before anything is written.
 template <class Function, class... Captured, class T, extents_spec E>
 void evaluate(const expression<Function, Captured...>& e, tensor<T, E>& out) {
+  // What the compiler can see to be wrong does not compile; the rest throws.
+  constexpr ir::fault fault = detail::expression_fault<expression<Function, Captured...>>();
+  static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
+                "sinter: the operands of an op do not fit together (fault, op, left, right)");
   const detail::leaf_list leaves = detail::leaves_of(e);
   program& p = detail::program_of<expression<Function, Captured...>, T>(e, leaves);
   std::vector<std::int64_t> symbols;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,85 +15,19 @@
 #include <sinter/function/code.hpp>
 #include <sinter/function/fault_report.hpp>
 #include <sinter/function/program.hpp>
+#include <sinter/function/results.hpp>
 #include <sinter/function/trace.hpp>
 
 namespace sinter {
 
-namespace detail {
-
-template <class A>
-inline constexpr argument_spec spec_for = spec_of<std::remove_cvref_t<A>>::value;
-
-template <class A>
-concept FusedArgument = requires { spec_of<std::remove_cvref_t<A>>::value; };
-
-// Scalars are kept in the type that their spec names, for the time of the call.
-template <class A>
-constexpr auto stored_argument(const A& a) {
-  if constexpr (std::is_arithmetic_v<A>)
-    return static_cast<typename spec_of<A>::stored>(a);
-  else
-    return &a;
-}
-
-template <class S>
-argument_memory memory_of(const S& stored) {
-  argument_memory m;
-  if constexpr (std::is_arithmetic_v<S>) {
-    m.data = &stored;
-  } else {
-    const auto& x = *stored;
-    using element = std::remove_cvref_t<decltype(*x.data())>;
-    m.data = x.data();
-    m.shape = x.shape();
-    if constexpr (requires { x.strides(); })
-      m.strides = x.strides();
-    else
-      m.strides = row_major_strides(x.shape());
-    // The reach of the elements, for overlap checks; strides below zero reach backwards and are
-    // left out.
-    std::int64_t last = 0;
-    bool empty = false;
-    for (std::size_t i = 0; i < m.shape.size(); ++i) {
-      empty = empty || m.shape[i] == 0;
-      if (m.shape[i] > 0) last += (m.shape[i] - 1) * (m.strides[i] > 0 ? m.strides[i] : 0);
-    }
-    m.bytes = empty ? 0 : static_cast<std::size_t>(last + 1) * sizeof(element);
-  }
-  return m;
-}
-
-template <argument_spec... Spec>
-std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> symbols_of(
-    const std::array<argument_memory, sizeof...(Spec)>& arguments) {
-  std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> out{};
-  const std::array<argument_spec, sizeof...(Spec)> specs{Spec...};
-  [[maybe_unused]] std::size_t at = 0;
-  for (std::size_t i = 0; i < specs.size(); ++i)
-    for (int axis = 0; axis < specs[i].extents.rank; ++axis)
-      if (!specs[i].extents.is_static(axis)) out[at++] = arguments[i].shape[axis];
-  return out;
-}
-
-// The memory an assignment writes: the argument must be an lvalue of a tensor or view whose
-// elements may change.
-template <class A>
-void* writable(A& a) {
-  using argument = std::remove_reference_t<A>;
-  if constexpr (std::is_arithmetic_v<std::remove_cv_t<argument>>) {
-    return nullptr;
-  } else if constexpr (requires { static_cast<void*>(a.data()); }) {
-    return static_cast<void*>(a.data());
-  } else {
-    return nullptr;
-  }
-}
-
-}  // namespace detail
-
 /// A fused function. All its state (e-graphs, plans, arenas) lives in this object. It may be called
 /// from several threads at once. `F` is a captureless lambda over handles; what varies is an
 /// argument.
+///
+/// The compiler traces the lambda. Where it cannot, because something in it is no constant
+/// expression (std::sqrt of a literal with Clang, a variable from outside), the first call traces
+/// it: faults are then thrown, results are of type any_tensor, which converts to tensor, and there
+/// are no kernels of the function's own.
 template <class F>
 class fused {
   static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
@@ -107,11 +40,11 @@ class fused {
 
   /// Calls the function: tensors, views and C++ scalars in; out comes what the lambda returns and
   /// does not assign: one tensor, a tuple of tensors, or nothing. Assigned arguments must be
-  /// lvalues that are not const. Throws shape_error, dtype_error, index_error, alias_error before
-  /// anything is written.
+  /// lvalues that are not const, in contiguous memory. Throws shape_error, dtype_error, axis_error,
+  /// index_error, alias_error or graph_error before anything is written.
   template <detail::FusedArgument... A>
   auto operator()(A&&... arguments) {
-    constexpr ir::fault fault = detail::traced<trace_of<A...>>::value.problem;
+    constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
     static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
                   "sinter: the operands of an op do not fit together (fault, op, left, right)");
     if constexpr (fault.kind == ir::fault_kind::none)
@@ -119,12 +52,14 @@ class fused {
   }
 
   /// `f.into(y)(x, w)`: results go into existing tensors (resized if their shape differs, which
-  /// allocates) or views (whose shape must be right). Without resizing, nothing is allocated after
-  /// the first call.
+  /// allocates) or contiguous views (whose shape must be right). Without resizing, nothing is
+  /// allocated after the first call. Throws like the call itself, shape_error also for a view of
+  /// another shape or with strides, alias_error for memory of an argument that is still read when
+  /// the result is written.
   template <class... Out>
   auto into(Out&... outputs) {
     return [this, &outputs...]<detail::FusedArgument... A>(A&&... arguments) {
-      constexpr ir::fault fault = detail::traced<trace_of<A...>>::value.problem;
+      constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
       static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
                     "sinter: the operands of an op do not fit together (fault, op, left, right)");
       if constexpr (fault.kind == ir::fault_kind::none)
@@ -172,12 +107,20 @@ class fused {
     const std::scoped_lock lock(state_->mutex);
     for (const auto& each : state_->programs)
       if (each.first == &key_of<Trace>) return *each.second;
-    program_code code = detail::code_for<detail::traced<Trace>::value.dtypes>();
-    detail::add_regions<Trace>(code);
-    state_->programs.emplace_back(
-        &key_of<Trace>, std::make_unique<program>(ir::thaw(detail::traced<Trace>::value.words),
-                                                  std::move(code), state_->options));
+    state_->programs.emplace_back(&key_of<Trace>, make_program<Trace>());
     return *state_->programs.back().second;
+  }
+
+  template <class Trace>
+  std::unique_ptr<program> make_program() const {
+    if constexpr (detail::ConstantTrace<Trace>) {
+      program_code code = detail::code_for<detail::traced<Trace>::value.dtypes>();
+      detail::add_regions<Trace>(code);
+      return std::make_unique<program>(ir::thaw(detail::traced<Trace>::value.words),
+                                       std::move(code), state_->options);
+    } else {
+      return std::make_unique<program>(Trace::run(), detail::all_code(), state_->options);
+    }
   }
 
   template <class Trace>
@@ -208,98 +151,66 @@ class fused {
         arguments...);
   }
 
-  // Numbers of the outputs that are results, not assignments.
-  template <class Trace>
-  static constexpr auto result_numbers() {
-    constexpr auto& outputs = detail::traced<Trace>::value.outputs;
-    constexpr std::size_t count = [&] {
-      std::size_t n = 0;
-      for (const auto& o : outputs) n += o.assigned_argument < 0 ? 1 : 0;
-      return n;
-    }();
-    std::array<std::size_t, count> out{};
-    std::size_t at = 0;
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i].assigned_argument < 0) out[at++] = i;
-    return out;
-  }
-
-  // A function rather than an alias template: GCC 12 crashes on an alias with a template argument
-  // of class type.
-  template <class Trace, std::size_t Number>
-  static auto fresh_result(const shape_vector& shape) {
-    constexpr detail::output_spec spec = detail::traced<Trace>::value.outputs[Number];
-    constexpr extents_spec extents = spec.extents;
-    return tensor<cpp_type<spec.type>, extents>::uninitialized(shape);
-  }
-
   template <class Trace, class Memory, class Symbols, class Targets, class... Out>
   static auto run(program& p, program::prepared_call& c, const Memory& memory,
                   const Symbols& symbols, const Targets& targets, std::tuple<Out&...>& given) {
-    constexpr auto& outputs = detail::traced<Trace>::value.outputs;
-    constexpr auto numbers = result_numbers<Trace>();
-    std::array<detail::output_memory, outputs.size()> out{};
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      if (outputs[k].assigned_argument < 0) continue;
-      const std::size_t a = static_cast<std::size_t>(outputs[k].assigned_argument);
+    if constexpr (detail::ConstantTrace<Trace>) {
+      constexpr auto& outputs = detail::traced<Trace>::value.outputs;
+      constexpr auto numbers = detail::result_numbers<Trace::value_count>(outputs);
+      std::array<detail::output_memory, outputs.size()> out{};
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return finish<Trace>(p, c, memory, symbols, targets, out, numbers, given, [&] {
+          return std::tuple{detail::fresh_result<Trace, numbers[I]>(
+              c.output_shape(static_cast<int>(numbers[I]), symbols))...};
+        });
+      }(std::make_index_sequence<numbers.size()>{});
+    } else {
+      const auto numbers = detail::result_numbers<Trace::value_count>(p.assigned());
+      std::vector<detail::output_memory> out(p.assigned().size());
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return finish<Trace>(p, c, memory, symbols, targets, out, numbers, given, [&] {
+          return std::array<any_tensor, sizeof...(I)>{
+              any_tensor(c.output_type(static_cast<int>(numbers[I])),
+                         c.output_shape(static_cast<int>(numbers[I]), symbols))...};
+        });
+      }(std::make_index_sequence<Trace::value_count>{});
+    }
+  }
+
+  // `out`: one entry per output, `numbers`: those that are no assignments, `fresh`: makes new ones.
+  template <class Trace, class Memory, class Symbols, class Targets, class Outputs, class Numbers,
+            class Fresh, class... Out>
+  static auto finish(program& p, program::prepared_call& c, const Memory& memory,
+                     const Symbols& symbols, const Targets& targets, Outputs& out,
+                     const Numbers& numbers, std::tuple<Out&...>& given, Fresh fresh) {
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      if (p.assigned()[k] < 0) continue;
+      const auto a = static_cast<std::size_t>(p.assigned()[k]);
+      detail::require_assignable(memory[a], targets[a], a);
       out[k] = {targets[a], memory[a].bytes};
-      require_assignable(memory[a], targets[a], a);
     }
     if constexpr (sizeof...(Out) > 0) {
-      static_assert(sizeof...(Out) == numbers.size(),
+      static_assert(sizeof...(Out) == Trace::value_count,
                     "sinter: into() must name as many tensors as the function has results that are "
                     "not assigned");
+      static_assert(detail::into_dtypes_match<Trace, Out...>(),
+                    "sinter: the tensor given to into() has another dtype than the result");
       [&]<std::size_t... I>(std::index_sequence<I...>) {
-        (bind_output<outputs[numbers[I]].type>(
-             std::get<I>(given), c.output_shape(static_cast<int>(numbers[I]), symbols),
-             out[numbers[I]]),
-         ...);
-      }(std::make_index_sequence<numbers.size()>{});
-      p.run(c, memory, out);
-    } else {
-      return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        std::tuple results{fresh_result<Trace, numbers[I]>(
+        std::tuple results{detail::given_result<Out>(
+            std::get<I>(given), c.output_type(static_cast<int>(numbers[I])),
             c.output_shape(static_cast<int>(numbers[I]), symbols))...};
-        ((out[numbers[I]] = {std::get<I>(results).data(),
-                             static_cast<std::size_t>(std::get<I>(results).size()) *
-                                 size_of(outputs[numbers[I]].type)}),
-         ...);
+        ((out[numbers[I]] = std::get<I>(results).memory()), ...);
         p.run(c, memory, out);
-        if constexpr (sizeof...(I) == 0)
-          return;
-        else if constexpr (sizeof...(I) == 1)
-          return std::get<0>(std::move(results));
-        else
-          return results;
-      }(std::make_index_sequence<numbers.size()>{});
-    }
-  }
-
-  static void require_assignable(const detail::argument_memory& m, void* target,
-                                 std::size_t number) {
-    if (target == nullptr && m.bytes != 0)
-      throw graph_error("assign: argument " + std::to_string(number) +
-                        " is const or a scalar; expected a tensor that may change");
-    if (m.strides != row_major_strides(m.shape) && m.bytes != 0)
-      throw shape_error("assign: argument " + std::to_string(number) + " of shape " +
-                        to_string(m.shape) + " is a strided view; expected contiguous memory");
-  }
-
-  template <dtype D, class Out>
-  static void bind_output(Out& out, const shape_vector& shape, detail::output_memory& memory) {
-    using element = std::remove_cvref_t<decltype(*out.data())>;
-    static_assert(std::is_same_v<element, cpp_type<D>>,
-                  "sinter: the tensor given to into() has another dtype than the result");
-    if constexpr (requires { out.resize(shape); }) {
-      if (!(out.shape() == shape)) out.resize(shape);
+        (std::get<I>(results).keep(), ...);
+      }(std::index_sequence_for<Out...>{});
     } else {
-      if (!(out.shape() == shape))
-        throw shape_error("into: a view of shape " + to_string(out.shape()) +
-                          " where the result has shape " + to_string(shape));
-      if (!out.is_contiguous())
-        throw shape_error("into: a strided view; expected contiguous memory");
+      auto results = fresh();
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        ((out[numbers[I]] = detail::memory_of_result(std::get<I>(results))), ...);
+      }(std::make_index_sequence<Trace::value_count>{});
+      p.run(c, memory, out);
+      return detail::returned(std::move(results));
     }
-    memory = {out.data(), static_cast<std::size_t>(element_count(shape)) * sizeof(element)};
   }
 
   std::unique_ptr<state> state_;

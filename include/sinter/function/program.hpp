@@ -6,7 +6,7 @@
 // of several translation units may compile once: see support/separate.hpp.
 #pragma once
 
-#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -129,7 +129,9 @@ class program {
 
   program_statistics statistics() const {
     const std::scoped_lock lock(mutex_);
-    return statistics_;
+    program_statistics out = statistics_;
+    out.calls = calls_.load(std::memory_order_relaxed);
+    return out;
   }
   const program_options& options() const { return options_; }
 
@@ -150,7 +152,8 @@ class program {
 
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<detail::shape_class>> classes_;
-  program_statistics statistics_;
+  program_statistics statistics_;  // but for the calls, which are counted without the lock
+  std::atomic<std::size_t> calls_ = 0;
 };
 
 }  // namespace sinter

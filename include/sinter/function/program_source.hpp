@@ -105,7 +105,6 @@ SINTER_INLINE program::prepared_call::prepared_call(
     : owner_(owner) {
   {
     const std::scoped_lock lock(owner.mutex_);
-    ++owner.statistics_.calls;
     shapes_ = owner.class_of(arguments, symbols);
     plan_ = owner.bucket_of(*shapes_, symbols);
     if (!plan_->idle.empty()) {
@@ -144,6 +143,7 @@ SINTER_INLINE void program::run(prepared_call& call,
                                 std::span<const detail::argument_memory> arguments,
                                 std::span<const detail::output_memory> outputs) {
   check_overlaps(call, arguments, outputs);
+  calls_.fetch_add(1, std::memory_order_relaxed);
   detail::with_pointers(arguments, outputs,
                         [&](const auto& in, const auto& out) { call.executor_->run(in, out); });
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Tracing: a captureless lambda is evaluated on handles, in constant evaluation where the compiler
-// can, and leaves a frozen graph, the types of its results, and the element-wise regions that get a
-// fused kernel each.
+// Tracing: a captureless lambda is evaluated on handles. Where the compiler can do that in constant
+// evaluation, it leaves a frozen graph, the types of its results, and the element-wise regions that
+// get a fused kernel each; elsewhere the same code runs at run time.
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -14,47 +13,11 @@
 
 #include <sinter/autodiff/reverse.hpp>
 #include <sinter/expr/expr.hpp>
+#include <sinter/function/arguments.hpp>
 #include <sinter/graph/freeze.hpp>
 #include <sinter/graph/regions.hpp>
-#include <sinter/tensor/tensor.hpp>
-#include <sinter/tensor/view.hpp>
 
 namespace sinter::detail {
-
-// What the type of an argument says about it.
-struct argument_spec {
-  dtype type{};
-  extents_spec extents = 0;
-  bool weak = false;  // a C++ scalar
-  friend constexpr bool operator==(const argument_spec&, const argument_spec&) = default;
-};
-
-template <class A>
-struct spec_of;
-template <class T, extents_spec E>
-struct spec_of<tensor<T, E>> {
-  static constexpr argument_spec value{dtype_of<T>, E, false};
-};
-template <class T, extents_spec E>
-struct spec_of<view<T, E>> {
-  static constexpr argument_spec value{dtype_of<T>, E, false};
-};
-template <class A>
-  requires std::is_arithmetic_v<A>
-struct spec_of<A> {
-  // Integers of other widths come as i64: an argument's value, unlike its type, must not change the
-  // plan.
-  using stored =
-      std::conditional_t<Element<A>, A,
-                         std::conditional_t<std::is_floating_point_v<A>, double, std::int64_t>>;
-  static constexpr argument_spec value{dtype_of<stored>, 0, true};
-};
-
-constexpr int dynamic_extents(const argument_spec& s) {
-  int count = 0;
-  for (int axis = 0; axis < s.extents.rank; ++axis) count += s.extents.is_static(axis) ? 0 : 1;
-  return count;
-}
 
 // Writes the argument nodes; symbols are numbered through, argument by argument, axis by axis.
 template <argument_spec... Spec>
@@ -141,7 +104,7 @@ constexpr frozen_trace<Size> freeze_trace() {
 }
 
 // Can the compiler evaluate the trace? (std::sqrt of a literal is constant for GCC and not for
-// Clang.)
+// Clang; a variable from outside never is.)
 template <class Trace>
 concept ConstantTrace =
     requires { typename std::integral_constant<std::size_t, measure_trace<Trace>().words>; };
@@ -152,9 +115,22 @@ struct traced {
   static constexpr frozen_trace<size> value = freeze_trace<Trace, size>();
 };
 
+// What is wrong with the function, as far as the compiler can tell.
+template <class Trace>
+constexpr ir::fault fault_of() {
+  if constexpr (ConstantTrace<Trace>)
+    return traced<Trace>::value.problem;
+  else
+    return {};
+}
+
 template <class F, argument_spec... Spec>
 struct function_trace {
   static constexpr ir::graph run() { return trace_function<F, Spec...>(); }
+
+  // Results that are no assignments.
+  static constexpr std::size_t value_count =
+      detail::value_count<decltype(F{}((static_cast<void>(Spec), handle{})...))>();
 };
 
 }  // namespace sinter::detail

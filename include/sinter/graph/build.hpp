@@ -100,8 +100,10 @@ constexpr value broadcast_to(value x, const symbolic_shape& shape) {
 }
 
 constexpr value reduce(op code, value x, std::int64_t axes, bool keep_axes = true) {
-  value out =
-      axes == 0 && code != op::argmax ? x : value{x.owner, append(*x.owner, code, {x.id}, {axes})};
+  // Over no axes every element is the largest of one: position 0.
+  value out = axes != 0            ? value{x.owner, append(*x.owner, code, {x.id}, {axes})}
+              : code == op::argmax ? broadcast_to(constant(*x.owner, dtype::i64, 0), x.shape())
+                                   : x;
   if (keep_axes) return out;
   symbolic_shape shape;
   for (int i = 0; i < x.rank(); ++i)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The order of nests. Operands come before their users already; what is added here is that an
-// assigned argument is overwritten only after everything that reads its old value, through a
-// temporary where no such order exists.
+// assigned argument is overwritten only after everything that reads its old value, and that no
+// output is written before all indices are known to be in range; through a temporary where no such
+// order exists.
 #pragma once
 
 #include <algorithm>
@@ -43,6 +44,13 @@ inline bool reads(const nest& n, int buffer) {
   return false;
 }
 
+// Does the nest check indices that are computed by other nests? (Indices that are arguments are
+// checked before the first nest runs.)
+inline bool checks_indices(const plan& p, const nest& n) {
+  return (n.kind == nest_kind::gather || n.kind == nest_kind::scatter_add) &&
+         p.buffers[static_cast<std::size_t>(n.accesses[1].buffer)].place != place::argument;
+}
+
 class scheduler {
  public:
   // assigned[k]: the argument whose storage output k is, or -1.
@@ -79,14 +87,19 @@ class scheduler {
     return -1;
   }
 
-  // Nest i computes into a temporary, and a copy at the end moves that into the argument. Whoever
+  bool writes_output(const nest& n) const {
+    return std::ranges::any_of(n.stores, [&](const store& s) {
+      return plan_.buffers[static_cast<std::size_t>(s.buffer)].place == place::output;
+    });
+  }
+
+  // Nest i computes into a temporary, and a copy at the end moves that into the output. Whoever
   // read the output buffer (as an ordinary intermediate value) reads the temporary.
   void divert(std::size_t i) {
     for (std::size_t k = 0; k < plan_.nests[i].stores.size(); ++k) {
       const int target = plan_.nests[i].stores[k].buffer;
       const planning::buffer out = plan_.buffers[static_cast<std::size_t>(target)];
-      if (out.place != place::output || assigned_[static_cast<std::size_t>(out.number)] < 0)
-        continue;
+      if (out.place != place::output) continue;
       // All names of that output (an alias chain has several) become names of the temporary.
       plan_.buffers.push_back(out);
       const int copied = static_cast<int>(plan_.buffers.size()) - 1;
@@ -117,7 +130,13 @@ class scheduler {
       after[from].push_back(to);
       ++waiting[to];
     };
+    std::vector<std::size_t> checking;
+    for (std::size_t i = 0; i < count; ++i)
+      if (checks_indices(plan_, plan_.nests[i])) checking.push_back(i);
     for (std::size_t w = 0; w < count; ++w) {
+      if (writes_output(plan_.nests[w]))
+        for (std::size_t c : checking)
+          if (c != w) edge(c, w);
       for (const store& s : plan_.nests[w].stores)
         for (std::size_t r = 0; r < count; ++r)
           if (r != w && reads(plan_.nests[r], s.buffer)) edge(w, r);
@@ -139,7 +158,7 @@ class scheduler {
         if (!done[i] && waiting[i] == 0) next = i;
       if (next == count) {
         for (std::size_t i = 0; i < count; ++i)
-          if (!done[i] && overwritten_argument(plan_.nests[i]) >= 0) {
+          if (!done[i] && writes_output(plan_.nests[i])) {
             divert(i);
             return false;
           }

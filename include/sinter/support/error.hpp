@@ -30,7 +30,7 @@ struct axis_error : error {
   using error::error;
 };
 
-/// An element index outside of the extent it indexes (gather, one-hot).
+/// An element index outside of the extent it indexes (gather, scatter_add).
 struct index_error : error {
   using error::error;
 };

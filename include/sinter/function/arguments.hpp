@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// The arguments of a call: what their types say to the trace, and where their elements are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <sinter/function/program.hpp>
+#include <sinter/support/error.hpp>
+#include <sinter/tensor/tensor.hpp>
+#include <sinter/tensor/view.hpp>
+
+namespace sinter::detail {
+
+// What the type of an argument says about it.
+struct argument_spec {
+  dtype type{};
+  extents_spec extents = 0;
+  bool weak = false;  // a C++ scalar
+  friend constexpr bool operator==(const argument_spec&, const argument_spec&) = default;
+};
+
+template <class A>
+struct spec_of;
+template <class T, extents_spec E>
+struct spec_of<tensor<T, E>> {
+  static constexpr argument_spec value{dtype_of<T>, E, false};
+};
+template <class T, extents_spec E>
+struct spec_of<view<T, E>> {
+  static constexpr argument_spec value{dtype_of<T>, E, false};
+};
+template <class A>
+  requires std::is_arithmetic_v<A>
+struct spec_of<A> {
+  // Integers of other widths come as i64: an argument's value, unlike its type, must not change the
+  // plan.
+  using stored =
+      std::conditional_t<Element<A>, A,
+                         std::conditional_t<std::is_floating_point_v<A>, double, std::int64_t>>;
+  static constexpr argument_spec value{dtype_of<stored>, 0, true};
+};
+
+constexpr int dynamic_extents(const argument_spec& s) {
+  int count = 0;
+  for (int axis = 0; axis < s.extents.rank; ++axis) count += s.extents.is_static(axis) ? 0 : 1;
+  return count;
+}
+
+template <class A>
+inline constexpr argument_spec spec_for = spec_of<std::remove_cvref_t<A>>::value;
+
+template <class A>
+concept FusedArgument = requires { spec_of<std::remove_cvref_t<A>>::value; };
+
+// Scalars are kept in the type that their spec names, for the time of the call.
+template <class A>
+constexpr auto stored_argument(const A& a) {
+  if constexpr (std::is_arithmetic_v<A>)
+    return static_cast<typename spec_of<A>::stored>(a);
+  else
+    return &a;
+}
+
+template <class S>
+argument_memory memory_of(const S& stored) {
+  argument_memory m;
+  if constexpr (std::is_arithmetic_v<S>) {
+    m.data = &stored;
+  } else {
+    const auto& x = *stored;
+    using element = std::remove_cvref_t<decltype(*x.data())>;
+    m.data = x.data();
+    m.shape = x.shape();
+    if constexpr (requires { x.strides(); })
+      m.strides = x.strides();
+    else
+      m.strides = row_major_strides(x.shape());
+    // The reach of the elements, for overlap checks; strides below zero reach backwards and are
+    // left out.
+    std::int64_t last = 0;
+    bool empty = false;
+    for (std::size_t i = 0; i < m.shape.size(); ++i) {
+      empty = empty || m.shape[i] == 0;
+      if (m.shape[i] > 0) last += (m.shape[i] - 1) * (m.strides[i] > 0 ? m.strides[i] : 0);
+    }
+    m.bytes = empty ? 0 : static_cast<std::size_t>(last + 1) * sizeof(element);
+  }
+  return m;
+}
+
+template <argument_spec... Spec>
+std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> symbols_of(
+    const std::array<argument_memory, sizeof...(Spec)>& arguments) {
+  std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> out{};
+  const std::array<argument_spec, sizeof...(Spec)> specs{Spec...};
+  [[maybe_unused]] std::size_t at = 0;
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    for (int axis = 0; axis < specs[i].extents.rank; ++axis)
+      if (!specs[i].extents.is_static(axis)) out[at++] = arguments[i].shape[axis];
+  return out;
+}
+
+// The memory an assignment writes: the argument must be an lvalue of a tensor or view whose
+// elements may change.
+template <class A>
+void* writable(A& a) {
+  using argument = std::remove_reference_t<A>;
+  if constexpr (std::is_arithmetic_v<std::remove_cv_t<argument>>) {
+    return nullptr;
+  } else if constexpr (requires { static_cast<void*>(a.data()); }) {
+    return static_cast<void*>(a.data());
+  } else {
+    return nullptr;
+  }
+}
+
+// What an assignment needs of its argument.
+inline void require_assignable(const argument_memory& m, const void* target, std::size_t number) {
+  if (target == nullptr && m.bytes != 0)
+    throw graph_error("assign: argument " + std::to_string(number) +
+                      " is const or a scalar; expected a tensor that may change");
+  if (m.strides != row_major_strides(m.shape) && m.bytes != 0)
+    throw shape_error("assign: argument " + std::to_string(number) + " of shape " +
+                      to_string(m.shape) + " is a strided view; expected contiguous memory");
+}
+
+}  // namespace sinter::detail
