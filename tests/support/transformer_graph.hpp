@@ -4,6 +4,8 @@
 // About 250 nodes per block.
 #pragma once
 
+#include <cmath>
+
 #include <sinter/autodiff/reverse.hpp>
 
 namespace sinter::test {

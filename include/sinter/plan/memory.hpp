@@ -51,12 +51,6 @@ class memory_groups {
   std::vector<int> parent_;
 };
 
-template <class Visitor>
-void for_each_read(const nest& n, Visitor visit) {
-  for (const access& a : n.accesses) visit(a.buffer);
-  for (const piece& p : n.pieces) visit(p.source.buffer);
-}
-
 }  // namespace detail
 
 // Is the memory reserved for every buffer enough for these extents? Within a bucket it is wherever
@@ -68,152 +62,193 @@ inline bool fits(const plan& p, std::span<const std::int64_t> symbols) {
   return true;
 }
 
-// Fills in offsets, arena_bytes, lower_bound_bytes and may_alias, and drops the aliases between
-// arena buffers (they are one piece of memory). `symbols`: the extents at hand; `corner`: the
-// largest of their bucket.
-inline void plan_memory(plan& p, std::span<const std::int64_t> symbols,
-                        std::span<const std::int64_t> corner, int arguments, int outputs) {
-  const std::size_t count = p.buffers.size();
-  for (buffer& b : p.buffers)
-    b.bytes = b.place == place::arena
-                  ? std::max(buffer_bytes(p, b, corner), buffer_bytes(p, b, symbols))
-                  : 0;
+namespace detail {
 
-  detail::memory_groups groups(count);
-  std::erase_if(p.nests, [&](const nest& n) {
-    if (n.kind != nest_kind::alias) return false;
-    const buffer& from = p.buffers[static_cast<std::size_t>(n.accesses[0].buffer)];
-    const buffer& to = p.buffers[static_cast<std::size_t>(n.stores[0].buffer)];
-    if (from.place != to.place || from.number != to.number || from.place == place::argument)
-      return false;
-    if (from.place == place::arena) groups.join(n.accesses[0].buffer, n.stores[0].buffer);
-    return true;
-  });
+// The steps of `plan_memory`, in the order in which it takes them.
+class memory_planner {
+ public:
+  explicit memory_planner(plan& p) : p_(p), groups_(p.buffers.size()) {}
 
-  const auto last_read = [&](int group) {
-    int last = -1;
-    for (int i = 0; i < static_cast<int>(p.nests.size()); ++i)
-      detail::for_each_read(p.nests[static_cast<std::size_t>(i)], [&](int b) {
-        if (groups.find(b) == group) last = i;
-      });
-    return last;
-  };
+  void reserve(std::span<const std::int64_t> symbols, std::span<const std::int64_t> corner) {
+    for (buffer& b : p_.buffers)
+      b.bytes = b.place == place::arena
+                    ? std::max(buffer_bytes(p_, b, corner), buffer_bytes(p_, b, symbols))
+                    : 0;
+  }
 
-  // In place: the first operand that dies in the nest and allows it.
-  for (int i = 0; i < static_cast<int>(p.nests.size()); ++i) {
-    const nest& n = p.nests[static_cast<std::size_t>(i)];
-    if (n.kind != nest_kind::tile || n.stores.size() != 1) continue;
-    const int out = n.stores[0].buffer;
-    if (p.buffers[static_cast<std::size_t>(out)].place != place::arena) continue;
-    for (const access& a : n.accesses) {
-      const buffer& operand = p.buffers[static_cast<std::size_t>(a.buffer)];
-      if (operand.place != place::arena ||
-          operand.bytes != p.buffers[static_cast<std::size_t>(out)].bytes)
-        continue;
-      const int group = groups.find(a.buffer);
-      if (group == groups.find(out) || last_read(group) != i || !may_overwrite(n, a.buffer))
-        continue;
-      bool other_name_read = false;
-      detail::for_each_read(n, [&](int b) {
-        other_name_read = other_name_read || (b != a.buffer && groups.find(b) == group);
-      });
-      if (other_name_read) continue;
-      groups.join(a.buffer, out);
-      break;
+  // Aliases between buffers that are one piece of memory are no work.
+  void drop_aliases() {
+    std::erase_if(p_.nests, [&](const nest& n) {
+      if (n.kind != nest_kind::alias) return false;
+      const buffer& from = buffer_at(n.accesses[0].buffer);
+      const buffer& to = buffer_at(n.stores[0].buffer);
+      if (from.place != to.place || from.number != to.number || from.place == place::argument)
+        return false;
+      if (from.place == place::arena) groups_.join(n.accesses[0].buffer, n.stores[0].buffer);
+      return true;
+    });
+  }
+
+  // A result goes over the first operand that dies in its nest and allows it.
+  void reuse_operands() {
+    std::vector<int> last_read(p_.buffers.size(), -1);  // by group
+    for (int i = 0; i < nests(); ++i)
+      for_each_read(nest_at(i), [&](int b) { last_read[index(groups_.find(b))] = i; });
+    for (int i = 0; i < nests(); ++i) {
+      const nest& n = nest_at(i);
+      if (n.kind != nest_kind::tile || n.stores.size() != 1) continue;
+      const int out = n.stores[0].buffer;
+      if (buffer_at(out).place != place::arena) continue;
+      for (const access& a : n.accesses) {
+        const buffer& operand = buffer_at(a.buffer);
+        if (operand.place != place::arena || operand.bytes != buffer_at(out).bytes) continue;
+        const int group = groups_.find(a.buffer), result = groups_.find(out);
+        if (group == result || last_read[index(group)] != i || !may_overwrite(n, a.buffer))
+          continue;
+        bool other_name_read = false;
+        for_each_read(n, [&](int b) {
+          other_name_read = other_name_read || (b != a.buffer && groups_.find(b) == group);
+        });
+        if (other_name_read) continue;
+        groups_.join(a.buffer, out);
+        last_read[index(group)] = std::max(last_read[index(group)], last_read[index(result)]);
+        break;
+      }
     }
   }
 
-  // Live range of every group: from the first nest that writes it to the last that touches it.
-  struct block {
-    int group;
-    int first, last;
-    std::size_t bytes, offset;
-  };
-  std::vector<block> blocks;
-  std::vector<int> block_of(count, -1);
-  const auto touch = [&](int b, int i) {
-    if (p.buffers[static_cast<std::size_t>(b)].place != place::arena) return;
-    const int group = groups.find(b);
-    int& number = block_of[static_cast<std::size_t>(group)];
-    if (number < 0) {
-      number = static_cast<int>(blocks.size());
-      blocks.push_back({group, i, i, 0, 0});
+  // Every group lives from the first nest that writes it to the last that touches it.
+  void find_live_ranges() {
+    block_of_.assign(p_.buffers.size(), -1);
+    for (int i = 0; i < nests(); ++i) {
+      for_each_read(nest_at(i), [&](int b) { touch(b, i); });
+      for (const store& s : nest_at(i).stores) touch(s.buffer, i);
     }
-    block& own = blocks[static_cast<std::size_t>(number)];
-    own.last = i;
-    const std::size_t rounded =
-        (p.buffers[static_cast<std::size_t>(b)].bytes + arena_alignment - 1) / arena_alignment *
-        arena_alignment;
-    own.bytes = std::max(own.bytes, rounded);
-  };
-  for (int i = 0; i < static_cast<int>(p.nests.size()); ++i) {
-    detail::for_each_read(p.nests[static_cast<std::size_t>(i)], [&](int b) { touch(b, i); });
-    for (const store& s : p.nests[static_cast<std::size_t>(i)].stores) touch(s.buffer, i);
-  }
-
-  p.lower_bound_bytes = 0;
-  for (int i = 0; i < static_cast<int>(p.nests.size()); ++i) {
+    std::vector<std::size_t> born(index(nests()) + 1, 0), dead(index(nests()) + 1, 0);
+    for (const block& b : blocks_) {
+      born[index(b.first)] += b.bytes;
+      dead[index(b.last) + 1] += b.bytes;
+    }
+    p_.lower_bound_bytes = 0;
     std::size_t alive = 0;
-    for (const block& b : blocks)
-      if (b.first <= i && i <= b.last) alive += b.bytes;
-    p.lower_bound_bytes = std::max(p.lower_bound_bytes, alive);
+    for (int i = 0; i < nests(); ++i) {
+      alive += born[index(i)];
+      alive -= dead[index(i)];
+      p_.lower_bound_bytes = std::max(p_.lower_bound_bytes, alive);
+    }
   }
 
   // Largest first, each at the lowest offset where it meets nothing alive at the same time
   // (Pisarchyk and Lee 2020, "Efficient memory management for deep neural net inference", greedy by
   // size).
-  std::vector<block*> by_size;
-  for (block& b : blocks) by_size.push_back(&b);
-  std::ranges::stable_sort(by_size, std::ranges::greater{},
-                           [](const block* b) { return b->bytes; });
-  p.arena_bytes = 0;
-  for (std::size_t k = 0; k < by_size.size(); ++k) {
-    block& b = *by_size[k];
+  void place_blocks() {
+    std::vector<block*> by_size;
+    for (block& b : blocks_) by_size.push_back(&b);
+    std::ranges::stable_sort(by_size, std::ranges::greater{},
+                             [](const block* b) { return b->bytes; });
+    p_.arena_bytes = 0;
     std::vector<const block*> alive;
-    for (std::size_t j = 0; j < k; ++j)
-      if (by_size[j]->first <= b.last && b.first <= by_size[j]->last) alive.push_back(by_size[j]);
-    std::ranges::sort(alive, {}, [](const block* o) { return o->offset; });
-    b.offset = 0;
-    for (const block* o : alive) {
-      if (b.offset + b.bytes <= o->offset) break;
-      b.offset = std::max(b.offset, o->offset + o->bytes);
+    for (std::size_t k = 0; k < by_size.size(); ++k) {
+      block& b = *by_size[k];
+      alive.clear();
+      for (std::size_t j = 0; j < k; ++j)
+        if (by_size[j]->first <= b.last && b.first <= by_size[j]->last) alive.push_back(by_size[j]);
+      std::ranges::sort(alive, {}, [](const block* o) { return o->offset; });
+      b.offset = 0;
+      for (const block* o : alive) {
+        if (b.offset + b.bytes <= o->offset) break;
+        b.offset = std::max(b.offset, o->offset + o->bytes);
+      }
+      p_.arena_bytes = std::max(p_.arena_bytes, b.offset + b.bytes);
     }
-    p.arena_bytes = std::max(p.arena_bytes, b.offset + b.bytes);
-  }
-  for (std::size_t b = 0; b < count; ++b) {
-    const int number = block_of[static_cast<std::size_t>(groups.find(static_cast<int>(b)))];
-    if (p.buffers[b].place == place::arena && number >= 0)
-      p.buffers[b].offset = blocks[static_cast<std::size_t>(number)].offset;
+    for (int b = 0; b < static_cast<int>(p_.buffers.size()); ++b) {
+      const int number = block_of_[index(groups_.find(b))];
+      if (buffer_at(b).place == place::arena && number >= 0)
+        p_.buffers[index(b)].offset = blocks_[index(number)].offset;
+    }
   }
 
-  p.may_alias.assign(static_cast<std::size_t>(arguments * outputs), false);
-  for (int o = 0; o < outputs; ++o) {
-    for (int a = 0; a < arguments; ++a) {
-      // The only nest that writes the output must be the last that reads the argument, and may
-      // overwrite it.
-      int writers = 0, writer = -1, reader = -1;
-      bool allowed = true;
-      for (int i = 0; i < static_cast<int>(p.nests.size()); ++i) {
-        const nest& n = p.nests[static_cast<std::size_t>(i)];
-        for (const store& s : n.stores) {
-          const buffer& b = p.buffers[static_cast<std::size_t>(s.buffer)];
-          if (b.place != place::output || b.number != o) continue;
-          ++writers;
-          writer = i;
-        }
-        detail::for_each_read(n, [&](int read) {
-          const buffer& b = p.buffers[static_cast<std::size_t>(read)];
-          if (b.place != place::argument || b.number != a) return;
-          reader = i;
-          if (i == writer)
-            allowed = allowed && may_overwrite(n, read) &&
-                      (n.kind == nest_kind::tile || n.product_in_scratch);
-        });
+  // An output may be the memory of an argument if the only nest that writes it is the last that
+  // reads the argument, and may overwrite it.
+  void find_aliases(int arguments, int outputs) {
+    std::vector<int> writer(index(outputs), -1), writers(index(outputs), 0);
+    std::vector<int> reader(index(arguments), -1);
+    for (int i = 0; i < nests(); ++i) {
+      for (const store& s : nest_at(i).stores) {
+        const buffer& b = buffer_at(s.buffer);
+        if (b.place != place::output) continue;
+        ++writers[index(b.number)];
+        writer[index(b.number)] = i;
       }
-      p.may_alias[static_cast<std::size_t>(o * arguments + a)] =
-          writers == 1 && reader <= writer && allowed;
+      for_each_read(nest_at(i), [&](int b) {
+        if (buffer_at(b).place == place::argument) reader[index(buffer_at(b).number)] = i;
+      });
+    }
+    p_.may_alias.assign(index(arguments * outputs), false);
+    for (int o = 0; o < outputs; ++o) {
+      if (writers[index(o)] != 1) continue;
+      const int w = writer[index(o)];
+      for (int a = 0; a < arguments; ++a)
+        p_.may_alias[index(o * arguments + a)] =
+            reader[index(a)] < w ||
+            (reader[index(a)] == w && may_overwrite_argument(nest_at(w), a));
     }
   }
+
+ private:
+  struct block {
+    int first, last;
+    std::size_t bytes, offset;
+  };
+
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  int nests() const { return static_cast<int>(p_.nests.size()); }
+  const nest& nest_at(int i) const { return p_.nests[index(i)]; }
+  const buffer& buffer_at(int b) const { return p_.buffers[index(b)]; }
+
+  void touch(int b, int i) {
+    if (buffer_at(b).place != place::arena) return;
+    int& number = block_of_[index(groups_.find(b))];
+    if (number < 0) {
+      number = static_cast<int>(blocks_.size());
+      blocks_.push_back({i, i, 0, 0});
+    }
+    block& own = blocks_[index(number)];
+    own.last = i;
+    const std::size_t rounded =
+        (buffer_at(b).bytes + arena_alignment - 1) / arena_alignment * arena_alignment;
+    own.bytes = std::max(own.bytes, rounded);
+  }
+
+  bool may_overwrite_argument(const nest& n, int argument) const {
+    bool allowed = n.kind == nest_kind::tile || n.product_in_scratch;
+    for_each_read(n, [&](int b) {
+      if (buffer_at(b).place == place::argument && buffer_at(b).number == argument)
+        allowed = allowed && may_overwrite(n, b);
+    });
+    return allowed;
+  }
+
+  plan& p_;
+  memory_groups groups_;
+  std::vector<block> blocks_;
+  std::vector<int> block_of_;  // by group
+};
+
+}  // namespace detail
+
+// Fills in offsets, arena_bytes, lower_bound_bytes and may_alias, and drops the aliases between
+// arena buffers (they are one piece of memory). `symbols`: the extents at hand; `corner`: the
+// largest of their bucket.
+inline void plan_memory(plan& p, std::span<const std::int64_t> symbols,
+                        std::span<const std::int64_t> corner, int arguments, int outputs) {
+  detail::memory_planner planner(p);
+  planner.reserve(symbols, corner);
+  planner.drop_aliases();
+  planner.reuse_operands();
+  planner.find_live_ranges();
+  planner.place_blocks();
+  planner.find_aliases(arguments, outputs);
 }
 
 // Checks a finished plan: alignment, no two living buffers over each other (but for a result over
@@ -231,7 +266,7 @@ inline void verify_memory(const plan& p) {
   std::vector<int> owners;
   for (std::size_t i = 0; i < p.nests.size(); ++i) {
     const nest& n = p.nests[i];
-    detail::for_each_read(n, [&](int b) {
+    for_each_read(n, [&](int b) {
       const buffer& own = p.buffers[static_cast<std::size_t>(b)];
       if (own.place != place::arena || own.bytes == 0) return;
       bool held = false;
@@ -250,7 +285,7 @@ inline void verify_memory(const plan& p) {
         complain(i, "buffer " + std::to_string(s.buffer) + " leaves the arena");
       // Plain variables: Clang 16 cannot capture structured bindings in lambdas under -fopenmp.
       const std::size_t begin = range(s.buffer).first, end = range(s.buffer).second;
-      detail::for_each_read(n, [&](int b) {
+      for_each_read(n, [&](int b) {
         if (p.buffers[static_cast<std::size_t>(b)].place != place::arena) return;
         const std::size_t from = range(b).first, to = range(b).second;
         const bool apart = to <= begin || end <= from || from == to || begin == end;

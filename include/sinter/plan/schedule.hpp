@@ -6,6 +6,8 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <span>
 #include <vector>
 
@@ -36,12 +38,17 @@ inline bool may_overwrite(const nest& n, int operand_buffer) {
   return true;
 }
 
+// Calls visit(number of the buffer) for everything the nest reads.
+template <class Visitor>
+void for_each_read(const nest& n, Visitor visit) {
+  for (const access& a : n.accesses) visit(a.buffer);
+  for (const piece& p : n.pieces) visit(p.source.buffer);
+}
+
 inline bool reads(const nest& n, int buffer) {
-  for (const access& a : n.accesses)
-    if (a.buffer == buffer) return true;
-  for (const piece& p : n.pieces)
-    if (p.source.buffer == buffer) return true;
-  return false;
+  bool found = false;
+  for_each_read(n, [&](int b) { found = found || b == buffer; });
+  return found;
 }
 
 // Does the nest check indices that are computed by other nests? (Indices that are arguments are
@@ -127,36 +134,40 @@ class scheduler {
     std::vector<std::vector<std::size_t>> after(count);
     std::vector<int> waiting(count, 0);
     const auto edge = [&](std::size_t from, std::size_t to) {
+      if (from == to) return;
       after[from].push_back(to);
       ++waiting[to];
     };
+    std::vector<std::vector<std::size_t>> readers(plan_.buffers.size());
+    std::vector<std::vector<std::size_t>> readers_of_argument;
     std::vector<std::size_t> checking;
-    for (std::size_t i = 0; i < count; ++i)
-      if (checks_indices(plan_, plan_.nests[i])) checking.push_back(i);
+    for (std::size_t r = 0; r < count; ++r) {
+      if (checks_indices(plan_, plan_.nests[r])) checking.push_back(r);
+      for_each_read(plan_.nests[r], [&](int b) {
+        readers[static_cast<std::size_t>(b)].push_back(r);
+        const planning::buffer& own = plan_.buffers[static_cast<std::size_t>(b)];
+        if (own.place != place::argument) return;
+        const auto number = static_cast<std::size_t>(own.number);
+        if (readers_of_argument.size() <= number) readers_of_argument.resize(number + 1);
+        readers_of_argument[number].push_back(r);
+      });
+    }
     for (std::size_t w = 0; w < count; ++w) {
       if (writes_output(plan_.nests[w]))
-        for (std::size_t c : checking)
-          if (c != w) edge(c, w);
+        for (std::size_t c : checking) edge(c, w);
       for (const store& s : plan_.nests[w].stores)
-        for (std::size_t r = 0; r < count; ++r)
-          if (r != w && reads(plan_.nests[r], s.buffer)) edge(w, r);
-      const int argument = overwritten_argument(plan_.nests[w]);
-      if (argument < 0) continue;
-      for (std::size_t r = 0; r < count; ++r) {
-        if (r == w) continue;
-        bool reader = false;
-        for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b)
-          reader = reader || (is_argument(b, argument) && reads(plan_.nests[r], b));
-        if (reader) edge(r, w);
-      }
+        for (std::size_t r : readers[static_cast<std::size_t>(s.buffer)]) edge(w, r);
+      const auto argument = static_cast<std::size_t>(overwritten_argument(plan_.nests[w]));
+      if (argument < readers_of_argument.size())
+        for (std::size_t r : readers_of_argument[argument]) edge(r, w);
     }
     std::vector<std::size_t> sequence;
     std::vector<bool> done(count, false);
+    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+    for (std::size_t i = 0; i < count; ++i)
+      if (waiting[i] == 0) ready.push(i);
     while (sequence.size() < count) {
-      std::size_t next = count;
-      for (std::size_t i = 0; i < count && next == count; ++i)
-        if (!done[i] && waiting[i] == 0) next = i;
-      if (next == count) {
+      if (ready.empty()) {
         for (std::size_t i = 0; i < count; ++i)
           if (!done[i] && writes_output(plan_.nests[i])) {
             divert(i);
@@ -164,9 +175,12 @@ class scheduler {
           }
         throw graph_error("plan: the nests depend on each other in a circle");
       }
+      const std::size_t next = ready.top();
+      ready.pop();
       done[next] = true;
       sequence.push_back(next);
-      for (std::size_t i : after[next]) --waiting[i];
+      for (std::size_t i : after[next])
+        if (--waiting[i] == 0) ready.push(i);
     }
     std::vector<nest> sorted;
     sorted.reserve(count);

@@ -11,6 +11,7 @@
 
 #include <sinter/egraph/extract.hpp>
 #include <sinter/plan/candidate.hpp>
+#include <sinter/plan/choice.hpp>
 
 namespace sinter::planning {
 
@@ -101,7 +102,7 @@ class selector {
           out.nest_of[static_cast<std::size_t>(v)] = static_cast<int>(n.payload);
     }
     add_defaults(out.nest_of);
-    out.cost = total(out.nest_of);
+    out.cost = nest_choice(g_, nests_.all(), roots_, out.nest_of).cost();
     return out;
   }
 
@@ -133,118 +134,85 @@ class selector {
   // Exchanges nests while that lowers the whole cost: one at a time; and, for a nest that stores
   // what others compute again for themselves, together with the nests that would then read it.
   void improve(selection& s) {
+    nest_choice choice(g_, nests_.all(), roots_, s.nest_of);
     for (bool better = true; better;) {
       better = false;
-      for (std::size_t i = 0; i < nests_.all().size(); ++i)
-        if (needed_[static_cast<std::size_t>(nests_.all()[i].root)])
-          better = exchange(s, static_cast<int>(i)) || better;
-      for (std::size_t i = 0; i < nests_.all().size(); ++i)
-        if (nests_.all()[i].outputs.size() > 1 &&
-            needed_[static_cast<std::size_t>(nests_.all()[i].root)])
-          better = exchange_with_readers(s, static_cast<int>(i)) || better;
+      undo_.clear();
+      for (int i = 0; i < static_cast<int>(nests_.all().size()); ++i)
+        if (choice.needs(nest(i).root)) better = exchange(choice, i) || better;
+      for (int i = 0; i < static_cast<int>(nests_.all().size()); ++i)
+        if (nest(i).outputs.size() > 1 && choice.needs(nest(i).root))
+          better = exchange_with_readers(choice, i) || better;
     }
+    s.nest_of = choice.nests();
+    // Anew, because differences add up their rounding.
+    s.cost = nest_choice(g_, nests_.all(), roots_, s.nest_of).cost();
   }
+
+  const candidate& nest(int i) const { return nests_.all()[static_cast<std::size_t>(i)]; }
 
   // A tiny margin keeps rounding from exchanging equals for ever.
   static bool less(double a, double b) { return a < b * (1 - 1e-9); }
 
   // Lets nest i store all its outputs if that is cheaper.
-  bool exchange(selection& s, int i) {
-    const candidate& c = nests_.all()[static_cast<std::size_t>(i)];
-    inline_vector<int, 4> before;
+  bool exchange(nest_choice& choice, int i) {
+    const double before = choice.cost();
+    const std::size_t mark = undo_.size();
+    if (!store_all(choice, i)) return false;
+    if (less(choice.cost(), before) && !is_cyclic(choice, i)) return true;
+    take_back(choice, mark);
+    return false;
+  }
+
+  bool exchange_with_readers(nest_choice& choice, int i) {
+    const double before = choice.cost();
+    const std::size_t mark = undo_.size();
+    store_all(choice, i);
+    if (!is_cyclic(choice, i))
+      for (int out : nest(i).outputs)
+        for (int reader : readers_of(out))
+          if (choice.needs(nest(reader).root)) exchange(choice, reader);
+    if (less(choice.cost(), before) && !is_cyclic(choice, i)) return true;
+    take_back(choice, mark);
+    return false;
+  }
+
+  // False if it does so already.
+  bool store_all(nest_choice& choice, int i) {
     bool changes = false;
-    for (int out : c.outputs) {
-      before.push_back(s.nest_of[static_cast<std::size_t>(out)]);
-      changes = changes || before.back() != i;
-      s.nest_of[static_cast<std::size_t>(out)] = i;
+    for (int out : nest(i).outputs) {
+      if (choice.nest_of(out) == i) continue;
+      undo_.push_back({out, choice.nest_of(out)});
+      choice.assign(out, i);
+      changes = true;
     }
-    if (!changes) return false;
-    const double cost = total(s.nest_of);
-    if (less(cost, s.cost)) {
-      s.cost = cost;
-      return true;
-    }
-    for (std::size_t k = 0; k < before.size(); ++k)
-      s.nest_of[static_cast<std::size_t>(c.outputs[k])] = before[k];
-    total(s.nest_of);
-    return false;
+    return changes;
   }
 
-  bool exchange_with_readers(selection& s, int i) {
-    const candidate& c = nests_.all()[static_cast<std::size_t>(i)];
-    const selection before = s;
-    for (int out : c.outputs) s.nest_of[static_cast<std::size_t>(out)] = i;
-    s.cost = total(s.nest_of);
-    if (s.cost < infinity)
-      for (std::size_t k = 0; k < nests_.all().size(); ++k) {
-        const candidate& reader = nests_.all()[k];
-        if (!needed_[static_cast<std::size_t>(reader.root)]) continue;
-        const bool reads_it = std::ranges::any_of(c.outputs, [&](int out) {
-          return std::ranges::find(reader.reads, out) != reader.reads.end();
-        });
-        if (reads_it) exchange(s, static_cast<int>(k));
-      }
-    if (less(s.cost, before.cost)) return true;
-    s = before;
-    total(s.nest_of);
-    return false;
+  bool is_cyclic(nest_choice& choice, int i) const {
+    return std::ranges::any_of(nest(i).outputs, [&](int out) { return choice.is_cyclic_at(out); });
   }
 
-  // The cost of all nests that the roots need; infinite if a value lacks a nest or needs itself.
-  double total(const std::vector<int>& nest_of) {
-    const std::size_t count = nests_.all().size();
-    used_.assign(count, false);
-    needed_.assign(static_cast<std::size_t>(g_.size()), false);
-    state_.assign(static_cast<std::size_t>(g_.size()), 0);
-    double sum = 0;
-    for (int root : roots_)
-      if (!visit(root, nest_of, sum)) return infinity;
-    return sum;
+  void take_back(nest_choice& choice, std::size_t mark) {
+    for (; undo_.size() > mark; undo_.pop_back())
+      choice.assign(undo_.back().first, undo_.back().second);
   }
 
-  bool visit(int root, const std::vector<int>& nest_of, double& sum) {
-    stack_.clear();
-    stack_.push_back({root, 0});
-    while (!stack_.empty()) {
-      auto& [v, next] = stack_.back();
-      const std::size_t at = static_cast<std::size_t>(v);
-      if (next == 0) {
-        if (state_[at] == 2) {
-          stack_.pop_back();
-          continue;
-        }
-        needed_[at] = true;
-        state_[at] = 1;
-      }
-      if (candidate_enumeration::is_source(g_[v])) {
-        state_[at] = 2;
-        stack_.pop_back();
-        continue;
-      }
-      const int nest = nest_of[at];
-      if (nest < 0) return false;
-      const candidate& c = nests_.all()[static_cast<std::size_t>(nest)];
-      if (next == c.reads.size()) {
-        if (!used_[static_cast<std::size_t>(nest)]) sum += c.cost;
-        used_[static_cast<std::size_t>(nest)] = true;
-        state_[at] = 2;
-        stack_.pop_back();
-        continue;
-      }
-      const int read = c.reads[next++];
-      if (state_[static_cast<std::size_t>(read)] == 1) return false;
-      if (state_[static_cast<std::size_t>(read)] == 0) stack_.push_back({read, 0});
+  const std::vector<int>& readers_of(int value) {
+    if (readers_.empty()) {
+      readers_.resize(static_cast<std::size_t>(g_.size()));
+      for (int i = 0; i < static_cast<int>(nests_.all().size()); ++i)
+        for (int r : nest(i).reads) readers_[static_cast<std::size_t>(r)].push_back(i);
     }
-    return true;
+    return readers_[static_cast<std::size_t>(value)];
   }
 
   const value_graph& g_;
   const candidate_enumeration& nests_;
   const goal_graph& goals_;
   std::vector<int> roots_;
-  std::vector<bool> used_, needed_;
-  std::vector<std::uint8_t> state_;
-  std::vector<std::pair<int, std::size_t>> stack_;
+  std::vector<std::vector<int>> readers_;  // by value: nests
+  std::vector<std::pair<int, int>> undo_;  // value, its nest before
 };
 
 }  // namespace sinter::planning
