@@ -11,5 +11,6 @@
 
 #include <sinter/core.hpp>
 #include <sinter/function/evaluate.hpp>
+#include <sinter/function/function.hpp>
 #include <sinter/support/version.hpp>
 #include <sinter/tensor/npy.hpp>

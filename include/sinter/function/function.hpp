@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// function: a fused function behind a plain type, for class members and containers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <sinter/function/fuse.hpp>
+
+namespace sinter {
+
+template <class Signature>
+class function;
+
+/// Any fused function that can be called with these arguments and whose result converts to R:
+///
+///     struct model {
+///       tensor<float, 2> w;
+///       function<tensor<float, 2>(const tensor<float, 2>&, const tensor<float, 2>&)> forward;
+///     };
+///     model m{w, fuse([](auto x, auto w) { return relu(matmul(x, w)); })};
+///
+/// `void` drops results. Arguments that the function assigns are given as references that are not
+/// const. Copies share the function with its plans; calls from several threads are safe. A call
+/// costs one indirect call more than that of the fused function.
+template <class R, class... Args>
+class function<R(Args...)> {
+ public:
+  /// No function: calling it throws graph_error.
+  function() = default;
+
+  template <class F>
+  function(fused<F> f) : self_(std::make_shared<model<F>>(std::move(f))) {}
+
+  explicit operator bool() const { return self_ != nullptr; }
+
+  /// Throws what the function throws; dtype_error or shape_error if a result that is known at run
+  /// time only does not convert to R.
+  R operator()(Args... arguments) const { return target().call(arguments...); }
+
+  /// Calls a function of one result with that in `out`, which keeps its memory if the shape is
+  /// right. R is a tensor.
+  template <class Out>
+    requires(std::is_same_v<Out, R> && detail::is_array<Out>)
+  void into(Out& out, Args... arguments) const {
+    target().call_into(&out, arguments...);
+  }
+
+  std::string explain(Args... arguments) const { return target().explain(arguments...); }
+  program_statistics statistics() const { return target().statistics(); }
+
+ private:
+  struct callable {
+    virtual ~callable() = default;
+    virtual R call(std::remove_reference_t<Args>&... arguments) = 0;
+    // `out`: an R, if that is a tensor.
+    virtual void call_into(void* out, std::remove_reference_t<Args>&... arguments) = 0;
+    virtual std::string explain(std::remove_reference_t<Args>&... arguments) = 0;
+    virtual program_statistics statistics() const = 0;
+  };
+
+  template <class F>
+  struct model final : callable {
+    explicit model(fused<F> f) : function(std::move(f)) {}
+    R call(std::remove_reference_t<Args>&... arguments) override {
+      if constexpr (std::is_void_v<R>)
+        static_cast<void>(function(arguments...));
+      else
+        return function(arguments...);
+    }
+    void call_into([[maybe_unused]] void* out,
+                   [[maybe_unused]] std::remove_reference_t<Args>&... arguments) override {
+      if constexpr (detail::is_array<R>) function.into (*static_cast<R*>(out))(arguments...);
+    }
+    std::string explain(std::remove_reference_t<Args>&... arguments) override {
+      return function.explain(arguments...);
+    }
+    program_statistics statistics() const override { return function.statistics(); }
+
+    fused<F> function;
+  };
+
+  callable& target() const {
+    if (self_ == nullptr) throw graph_error("function: called without a function");
+    return *self_;
+  }
+
+  std::shared_ptr<callable> self_;
+};
+
+}  // namespace sinter
