@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Training steps: 784-512-10 with batch 128, and a small network where overhead counts; call
-// overhead.
+// Training steps: 784-512-10 with batch 128, and a small network where overhead counts; overhead
+// of a call; planning, which the first call pays.
 #include "support.hpp"
 
 namespace {
@@ -113,6 +113,28 @@ void call_fresh(benchmark::State& state) {
   auto f = sn::fuse([](auto a, auto c) { return sn::relu(a + c); });
   for (auto _ : state) benchmark::DoNotOptimize(f(x, b));
 }
+void plan_mlp(benchmark::State& state) {
+  auto x = matrix_of(64, 768), w = matrix_of(768, 3072), v = matrix_of(3072, 768);
+  auto b = vector(3072), c = vector(768);
+  for (auto _ : state) {
+    auto f = sn::fuse([](auto in, auto w1, auto b1, auto w2, auto b2) {
+      return sn::matmul(sn::gelu(sn::matmul(in, w1) + b1), w2) + b2;
+    });
+    f.prepare(x, w, b, v, c);
+  }
+}
+void plan_training_step(benchmark::State& state) {
+  auto x = matrix_of(128, 784), w1 = matrix_of(784, 512), w2 = matrix_of(512, 10);
+  auto b1 = vector(512), b2 = vector(10);
+  auto y = labels(128, 10);
+  for (auto _ : state) {
+    auto step = sn::fuse(mlp_step{});
+    step.prepare(x, y, w1, b1, w2, b2, 1e-4f);
+  }
+}
+BENCHMARK(plan_mlp)->Name("first_call/mlp")->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_training_step)->Name("first_call/train_mlp")->Unit(benchmark::kMillisecond);
+
 BENCHMARK(call_into)->Name("call/into");
 BENCHMARK(call_fresh)->Name("call/fresh");
 

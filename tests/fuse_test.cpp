@@ -102,6 +102,17 @@ TEST_CASE("views with any strides are read in place") {
   CHECK(f(even, backwards) == sn::tensor<float, 1>{5, 6, 7});
 }
 
+TEST_CASE("prepare plans and runs nothing") {
+  auto f = sn::fuse([](auto x) { return sn::outputs(sn::assign(x, x + 1.0f), sn::sum(x)); });
+  sn::tensor<float, 1> x{1, 2};
+  f.prepare(x);
+  CHECK(f.statistics().extractions == 1);
+  CHECK(f.statistics().calls == 0);
+  CHECK(x == sn::tensor<float, 1>{1, 2});
+  CHECK(f(x).item() == 3);
+  CHECK(f.statistics().extractions == 1);
+}
+
 TEST_CASE("rank 0 and empty tensors") {
   auto f = sn::fuse(
       [](auto x) { return sn::outputs(sn::exp(x), sn::sum(x), sn::max(sn::abs(x) + 1.0f)); });

@@ -67,6 +67,13 @@ class fused {
     };
   }
 
+  /// Plans for arguments of these shapes without running anything, so that the first call is as
+  /// fast as the others. Throws shape_error.
+  template <detail::FusedArgument... A>
+  void prepare(A&&... arguments) {
+    with_call<A...>([](const auto&...) {}, arguments...);
+  }
+
   /// What the optimizer did for arguments of these shapes: rules that fired, e-graph, nests with
   /// predicted and measured time, memory. Plans the function if need be and runs it a few times on
   /// the arguments, none of which it changes.
