@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "support/run_graph.hpp"
+#include "support/sanitized.hpp"
 #include "support/transformer_graph.hpp"
 #include <sinter/plan/instructions.hpp>
 #include <sinter/plan/planner.hpp>
@@ -65,7 +66,7 @@ TEST_CASE("a transformer training graph of some 750 nodes is planned in under a 
   MESSAGE(bound.size() << " nodes, " << p.plan.nests.size() << " nests of " << p.candidates
                        << " considered, " << seconds << " s, arena " << p.plan.arena_bytes
                        << " of at least " << p.plan.lower_bound_bytes);
-  CHECK(seconds < 1.0);
+  if (!test_support::sanitized) CHECK(seconds < 1.0);
   CHECK(p.plan.arena_bytes >= p.plan.lower_bound_bytes);
   CHECK(p.plan.arena_bytes <= 2 * p.plan.lower_bound_bytes);
 }
