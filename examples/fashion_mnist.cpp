@@ -4,9 +4,11 @@
 //
 //   fashion_mnist [folder with the four IDX files] [epochs]
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <numeric>
 #include <random>
@@ -142,9 +144,17 @@ int train(const std::string& folder, int epochs) {
 }
 
 int main(int argc, char** argv) {
+  int epochs = 15;
+  if (argc > 2) {
+    const char* const end = argv[2] + std::strlen(argv[2]);
+    const auto [stopped, problem] = std::from_chars(argv[2], end, epochs);
+    if (problem != std::errc() || stopped != end) epochs = 0;
+  }
+  if (argc > 3 || epochs < 1) {
+    std::cerr << "usage: fashion_mnist [folder with the four IDX files] [epochs, at least 1]\n";
+    return 1;
+  }
   try {
-    const int epochs = argc > 2 ? std::stoi(argv[2]) : 15;
-    if (epochs < 1) throw sn::error("epochs must be at least 1");
     return train(argc > 1 ? argv[1] : "/usr/share/datasets/fashion-mnist", epochs);
   } catch (const std::exception& problem) {
     std::cerr << "fashion_mnist: " << problem.what() << '\n';

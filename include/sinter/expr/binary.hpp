@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Element-wise functions of two operands, one of which may be a C++ scalar. They broadcast as in
 // NumPy: shapes are aligned at the last axis, and an extent of 1 repeats; other extents that
-// disagree are a shape_error. Dtypes must be equal (dtype_error), but a scalar takes the dtype of
-// what it meets. A floating scalar never becomes an integer, nor a number a bool: cast first. NaN,
-// zero divisors and ties: see graph/op.hpp.
+// disagree are a shape_error. Dtypes must be equal and ones that the function takes (dtype_error),
+// but a scalar takes the dtype of what it meets. A floating scalar never becomes an integer, nor a
+// number a bool: cast first. NaN, zero divisors and ties: see graph/op.hpp.
 #pragma once
 
 #include <utility>

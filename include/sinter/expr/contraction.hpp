@@ -102,32 +102,39 @@ struct one_hot_function {
 
 /// The matrix product as NumPy's matmul: a[..., m, k] times b[..., k, n] is [..., m, n]; the
 /// leading extents broadcast. A vector on the left is a row, on the right a column, and the axis of
-/// extent 1 is dropped from the result. Numbers of one dtype. shape_error for rank 0 or if the
-/// inner extents differ. `matmul(transpose(a), b)` copies nothing.
+/// extent 1 is dropped from the result. Numbers of one dtype (dtype_error). shape_error for rank 0,
+/// if the inner extents differ, or if the leading ones do not broadcast. Without elements to sum:
+/// zeros. `matmul(transpose(a), b)` copies nothing.
 template <Operand A, Operand B>
 constexpr auto matmul(A&& a, B&& b) {
   return sinter::apply(detail::matmul_function{}, std::forward<A>(a), std::forward<B>(b));
 }
 
-/// The inner product of two vectors: a scalar.
+/// The inner product of two vectors: a scalar. Numbers of one dtype (dtype_error). shape_error, in
+/// the name of matmul, unless both have rank 1 and the same extent.
 template <Operand A, Operand B>
 constexpr auto dot(A&& a, B&& b) {
   return sinter::apply(detail::dot_function{}, std::forward<A>(a), std::forward<B>(b));
 }
 
-/// The outer product of two vectors: [m] and [n] make [m, n].
+/// The outer product of two vectors: [m] and [n] make [m, n]. Numbers of one dtype (dtype_error).
+/// shape_error, in the name of mul, unless both have rank 1.
 template <Operand A, Operand B>
 constexpr auto outer(A&& a, B&& b) {
   return sinter::apply(detail::outer_function{}, std::forward<A>(a), std::forward<B>(b));
 }
 
 /// x at integer indices along one axis: the axis is replaced by the axes of `indices`, as NumPy's
-/// take. Any dtype. An index outside of [0, extent) is an index_error when it runs.
+/// take. Any dtype of x; axis_error if the axis is outside of its rank, dtype_error unless the
+/// indices are integers, shape_error if the result had more than 8 axes. An index outside of
+/// [0, extent), also one below 0, is an index_error of the call, before anything is written.
 template <Operand X, Operand Indices>
 constexpr auto gather(X&& x, Indices&& indices, int axis = 0) {
   return sinter::apply(detail::gather_function{axis}, std::forward<X>(x),
                        std::forward<Indices>(indices));
 }
+
+/// gather under NumPy's name.
 template <Operand X, Operand Indices>
 constexpr auto take(X&& x, Indices&& indices, int axis = 0) {
   return gather(std::forward<X>(x), std::forward<Indices>(indices), axis);
@@ -135,7 +142,8 @@ constexpr auto take(X&& x, Indices&& indices, int axis = 0) {
 
 /// Integer labels [...] as [..., classes] of type `T`: 1 at the label, 0 elsewhere (everywhere for
 /// a label that is no class). `classes` is an integer or extent(x, axis):
-/// `one_hot<float>(labels, 10)`.
+/// `one_hot<float>(labels, 10)`. dtype_error unless the labels are integers; shape_error if
+/// `classes` is below 0 or no extent, or if the labels have 8 axes already.
 template <Element T = float, Operand Labels, detail::ExtentLike Classes>
 constexpr auto one_hot(Labels&& labels, Classes&& classes) {
   return detail::apply_with_numbers(detail::one_hot_function<T>{{{detail::number_or_gap(classes)}}},

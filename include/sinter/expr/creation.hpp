@@ -96,14 +96,16 @@ struct arange_function {
 }  // namespace detail
 
 /// A tensor of type `T` whose elements are all `value`: `full<float>(2, 3, 4)` is [3, 4]. Without
-/// extents: a scalar.
+/// extents: a scalar. The value is converted to `T` as C++ does. shape_error for an extent that is
+/// below 0 or not computed from extents.
 template <Element T, Scalar Value, detail::ExtentLike... Extent>
 constexpr auto full(Value value, Extent&&... extents) {
   return detail::apply_with_numbers(
       detail::full_function<T, sizeof...(Extent)>{{{detail::number_or_gap(extents)...}}},
       std::tuple<T>(static_cast<T>(value)), std::forward<Extent>(extents)...);
 }
-/// The same from a scalar (rank 0) that is computed.
+/// The same from a scalar that is computed; shape_error unless it has rank 0. It is converted to
+/// `T` as by cast.
 template <Element T, Operand Value, detail::ExtentLike... Extent>
 constexpr auto full(Value&& value, Extent&&... extents) {
   return detail::apply_with_numbers(
@@ -111,11 +113,15 @@ constexpr auto full(Value&& value, Extent&&... extents) {
       std::forward_as_tuple(std::forward<Value>(value)), std::forward<Extent>(extents)...);
 }
 
-/// A tensor of x's dtype and shape whose elements are all `value`, a scalar. `full_like(x, 0.5f)`.
+/// A tensor of x's dtype and shape whose elements are all `value`: `full_like(x, 0.5f)`. The value
+/// is converted to x's dtype; a floating number for integers is a dtype_error inside a fused
+/// function.
 template <Operand X, Scalar Value>
 constexpr auto full_like(X&& x, Value value) {
   return sinter::apply(detail::full_like_function{}, std::forward<X>(x), value);
 }
+
+/// The same from a scalar that is computed; shape_error unless it has rank 0.
 template <Operand X, Operand Value>
 constexpr auto full_like(X&& x, Value&& value) {
   return sinter::apply(detail::full_like_function{}, std::forward<X>(x),
@@ -135,7 +141,8 @@ constexpr auto ones_like(X&& x) {
 }
 
 /// 0, 1, 2... along the last of the extents, the same along the others: `iota<float>(3, 4)` has
-/// rows 0 1 2 3. `T` is no bool.
+/// rows 0 1 2 3. `T` is no bool. shape_error for an extent that is below 0 or not computed from
+/// extents.
 template <Element T, detail::ExtentLike... Extent>
   requires(sizeof...(Extent) > 0 && !std::same_as<T, bool>)
 constexpr auto iota(Extent&&... extents) {
@@ -145,14 +152,15 @@ constexpr auto iota(Extent&&... extents) {
       std::tuple<std::int32_t>(0), std::forward<Extent>(extents)...);
 }
 
-/// Positions along `axis`, in x's dtype and shape. Numbers.
+/// Positions along `axis`, in x's dtype and shape. Numbers (dtype_error for bools); axis_error if
+/// the axis is outside of the rank.
 template <Operand X>
 constexpr auto iota_like(X&& x, int axis = -1) {
   return sinter::apply(detail::iota_like_function{axis}, std::forward<X>(x));
 }
 
 /// start, start + step... before stop, as NumPy's arange: ceil((stop - start) / step) elements of
-/// type `T` along one axis, none if that is below 0. shape_error if the step is 0.
+/// type `T` along one axis, none if that is below 0. `T` is no bool. shape_error if the step is 0.
 template <Element T, Scalar Number>
   requires(!std::same_as<T, bool>)
 constexpr auto arange(Number start, Number stop, Number step = Number{1}) {

@@ -53,8 +53,8 @@ constexpr auto leaky_relu(A&& a, B&& b) {
 
 }  // namespace detail
 
-/// a where the condition is true, b elsewhere. The condition must be bool; a and b any dtype, and
-/// may be C++ scalars.
+/// a where the condition is true, b elsewhere. The condition must be bool, a and b of one dtype,
+/// whichever (dtype_error); both may be C++ scalars.
 template <Operand A, Operand B, Operand C>
 constexpr auto where(A&& condition, B&& a, C&& b) {
   return detail::ternary<detail::where_function>(std::forward<A>(condition), std::forward<B>(a),
@@ -92,7 +92,7 @@ constexpr auto multiply_add(A&& a, B b, C c) {
   return detail::ternary<detail::multiply_add_function>(std::forward<A>(a), b, c);
 }
 
-/// x limited to [low, high]; NaN stays NaN. Numbers.
+/// x limited to [low, high], that is min(max(x, low), high); NaN stays NaN. Numbers.
 template <Operand A, Operand B, Operand C>
 constexpr auto clamp(A&& x, B&& low, C&& high) {
   return detail::ternary<detail::clamp_function>(std::forward<A>(x), std::forward<B>(low),

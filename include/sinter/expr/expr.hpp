@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The front end: every function and operator that users write on tensors, views, expressions, and
-// inside of fused functions on handles.
+// inside of fused functions on handles. The errors that they are documented to have are compile
+// errors where the types of the operands say so already, and are otherwise thrown by the first call
+// or by the evaluation that meets them, before anything is written.
 #pragma once
 
 #include <sinter/expr/contraction.hpp>

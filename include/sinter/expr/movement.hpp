@@ -98,39 +98,47 @@ constexpr auto transpose(X&& x) {
   return sinter::apply(detail::transpose_function{}, std::forward<X>(x));
 }
 
-/// The elements in reverse order along the axes (all by default).
+/// The elements in reverse order along the axes (all by default). axis_error for an axis outside of
+/// the rank, or named twice.
 template <Operand X>
 constexpr auto flip(X&& x, const axis_list& axes = {}) {
   return sinter::apply(detail::flip_function{axes}, std::forward<X>(x));
 }
 
-/// The operands one after another along `axis`: `concat(0, x, y)`. One dtype; all other extents
-/// agree.
+/// The operands one after another along `axis`: `concat(0, x, y)`. axis_error if the axis is
+/// outside of their rank, dtype_error unless they have one dtype, shape_error unless they have one
+/// rank and all other extents agree.
 template <Operand... X>
   requires(sizeof...(X) > 0)
 constexpr auto concat(int axis, X&&... x) {
   return sinter::apply(detail::concat_function<false>{axis}, std::forward<X>(x)...);
 }
 
-/// The same for a list of handles: `concat({x, y}, 0)`.
+/// The same for a list of handles, one or more: `concat({x, y}, 0)`.
 constexpr handle concat(std::initializer_list<handle> parts, int axis) {
   return detail::concat_function<false>{axis}.join({parts.begin(), parts.size()});
 }
 
-/// The same for handles collected in a loop (`std::array`, `std::vector`).
+/// The same for handles collected in a loop (`std::array`, `std::vector`), one or more.
 constexpr handle concat(std::span<const handle> parts, int axis) {
   return detail::concat_function<false>{axis}.join(parts);
 }
 
-/// The operands along a new axis: `stack(0, x, y)`. Equal shapes and dtypes.
+/// The operands along a new axis, which is `axis` of the result, from -(rank + 1) to rank
+/// (axis_error): `stack(0, x, y)`. dtype_error or shape_error, in the name of concat, unless they
+/// have one dtype and one shape.
 template <Operand... X>
   requires(sizeof...(X) > 0)
 constexpr auto stack(int axis, X&&... x) {
   return sinter::apply(detail::concat_function<true>{axis}, std::forward<X>(x)...);
 }
+
+/// The same for a list of handles, one or more: `stack({x, y}, 0)`.
 constexpr handle stack(std::initializer_list<handle> parts, int axis) {
   return detail::concat_function<true>{axis}.join({parts.begin(), parts.size()});
 }
+
+/// The same for handles collected in a loop, one or more.
 constexpr handle stack(std::span<const handle> parts, int axis) {
   return detail::concat_function<true>{axis}.join(parts);
 }

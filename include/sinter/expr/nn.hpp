@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Normalisations and losses of neural networks. Floats unless a function says otherwise. The
-// composites (softmax, log_softmax, layer_norm, rms_norm, cross_entropy) are single nodes with
-// gradient rules of their own.
+// Normalisations and losses of neural networks. Floats (dtype_error) unless a function says
+// otherwise. The composites (softmax, log_softmax, layer_norm, rms_norm, cross_entropy) are single
+// nodes with gradient rules of their own.
 #pragma once
 
 #include <utility>
@@ -79,8 +79,9 @@ struct mse_function {
 
 }  // namespace detail
 
-/// exp(x) / sum(exp(x)) along the last axis, or along the axes given. The largest element is
-/// subtracted first.
+/// exp(x) / sum(exp(x)) along the last axis, or along the axes given, in the shape of x. The
+/// largest element is subtracted first. axis_error for a scalar without axes, for an axis outside
+/// of the rank, and for one named twice.
 template <Operand X>
 constexpr auto softmax(X&& x) {
   return sinter::apply(detail::softmax_last_function<ir::op::softmax>{}, std::forward<X>(x));
@@ -90,7 +91,7 @@ constexpr auto softmax(X&& x, const axis_list& axes) {
   return sinter::apply(detail::softmax_function<ir::op::softmax>{axes}, std::forward<X>(x));
 }
 
-/// log(softmax(x)), without underflow.
+/// log(softmax(x)), without underflow. axis_error as softmax.
 template <Operand X>
 constexpr auto log_softmax(X&& x) {
   return sinter::apply(detail::softmax_last_function<ir::op::log_softmax>{}, std::forward<X>(x));
@@ -101,13 +102,15 @@ constexpr auto log_softmax(X&& x, const axis_list& axes) {
 }
 
 /// (x - mean) / sqrt(var + eps) over the last axis (Ba, Kiros, Hinton, "Layer normalization",
-/// 2016).
+/// 2016), in the shape of x. axis_error for a scalar; graph_error in the first call if eps is below
+/// 0.
 template <Operand X>
 constexpr auto layer_norm(X&& x, double eps = 1e-5) {
   return sinter::apply(detail::norm_function<ir::op::layer_norm>{eps}, std::forward<X>(x));
 }
 
-/// The same times gamma plus beta, both vectors along the last axis.
+/// The same times gamma plus beta, both vectors of x's dtype (dtype_error) along the last axis.
+/// shape_error if one of them has another rank than 1 or does not broadcast against that axis.
 template <Operand X, Operand Gamma, Operand Beta>
 constexpr auto layer_norm(X&& x, Gamma&& gamma, Beta&& beta, double eps = 1e-5) {
   return sinter::apply(detail::norm_function<ir::op::layer_norm>{eps}, std::forward<X>(x),
@@ -115,28 +118,34 @@ constexpr auto layer_norm(X&& x, Gamma&& gamma, Beta&& beta, double eps = 1e-5) 
 }
 
 /// x / sqrt(mean(x^2) + eps) over the last axis (Zhang and Sennrich, "Root mean square layer
-/// normalization", 2019).
+/// normalization", 2019), in the shape of x. axis_error for a scalar; graph_error in the first call
+/// if eps is below 0.
 template <Operand X>
 constexpr auto rms_norm(X&& x, double eps = 1e-6) {
   return sinter::apply(detail::norm_function<ir::op::rms_norm>{eps}, std::forward<X>(x));
 }
 
-/// The same times gamma, a vector along the last axis.
+/// The same times gamma, a vector of x's dtype along the last axis. Throws as layer_norm.
 template <Operand X, Operand Gamma>
 constexpr auto rms_norm(X&& x, Gamma&& gamma, double eps = 1e-6) {
   return sinter::apply(detail::norm_function<ir::op::rms_norm>{eps}, std::forward<X>(x),
                        std::forward<Gamma>(gamma));
 }
 
-/// The mean over all rows of -log_softmax(logits)[label]: logits [..., classes], integer labels
-/// [...]; a scalar.
+/// The mean over all rows of -log_softmax(logits)[label]: floating logits [..., classes], integer
+/// labels [...] of any width (dtype_error otherwise); a scalar of the dtype of the logits, NaN
+/// without rows. A label outside of [0, classes) is no error: such a row counts with
+/// logsumexp(logits), as if the logit of its class were 0. shape_error unless the labels have the
+/// extents of the logits but the last.
 template <Operand Logits, Operand Labels>
 constexpr auto cross_entropy(Logits&& logits, Labels&& labels) {
   return sinter::apply(detail::cross_entropy_function{}, std::forward<Logits>(logits),
                        std::forward<Labels>(labels));
 }
 
-/// The mean of (x - y)^2 over all elements; x and y broadcast.
+/// The mean of (x - y)^2 over all elements; x and y broadcast (shape_error) and are numbers of one
+/// dtype (dtype_error). Integers are subtracted and squared in their own dtype, where they may
+/// wrap, and averaged in f32: cast them first. NaN without elements.
 template <Operand X, Operand Y>
 constexpr auto mse(X&& x, Y&& y) {
   return sinter::apply(detail::mse_function{}, std::forward<X>(x), std::forward<Y>(y));

@@ -3,8 +3,9 @@
 // argument like any other, and element i is a function of key, stream and i. Every call that is
 // written gets a stream of its own, so two dropouts with one key differ, while a gradient sees the
 // mask of its forward pass. The same key gives the same numbers again on any number of threads: a
-// training loop passes another one each step. (An expression that occurs twice in another is traced
-// twice, and so draws twice.)
+// training loop passes another one each step. A key that is no integer, or numbers that are not
+// floating, are a dtype_error; a key that has axes is a shape_error. (An expression that occurs
+// twice in another is traced twice, and so draws twice.)
 #pragma once
 
 #include <utility>
@@ -116,7 +117,8 @@ constexpr auto uniform(Key key, Like&& like) {
                        std::forward<Like>(like));
 }
 
-/// Uniform in [0, 1) of type `T` and the given extents: `uniform<float>(42, 3, 4)`.
+/// Uniform in [0, 1) of type `T` and the given extents: `uniform<float>(42, 3, 4)`. shape_error for
+/// an extent that is below 0 or not computed from extents.
 template <std::floating_point T, Operand Key, detail::ExtentLike... Extent>
 constexpr auto uniform(Key&& key, Extent&&... extents) {
   return detail::apply_random<detail::distribution::uniform, T>(std::forward<Key>(key),
@@ -140,7 +142,7 @@ constexpr auto normal(Key key, Like&& like) {
                        std::forward<Like>(like));
 }
 
-/// Normal of type `T` and the given extents.
+/// Normal of type `T` and the given extents; shape_error as uniform.
 template <std::floating_point T, Operand Key, detail::ExtentLike... Extent>
 constexpr auto normal(Key&& key, Extent&&... extents) {
   return detail::apply_random<detail::distribution::normal, T>(std::forward<Key>(key),
@@ -152,7 +154,8 @@ constexpr auto normal(Key key, Extent&&... extents) {
                                                                std::forward<Extent>(extents)...);
 }
 
-/// Bools in the shape of `like`, each true with probability `keep`.
+/// Bools in the shape of `like`, whatever its dtype, each true with probability `keep`, a scalar or
+/// what broadcasts to that shape.
 template <Operand Key, Operand Keep, Operand Like>
 constexpr auto dropout_mask(Key&& key, Keep&& keep, Like&& like) {
   return sinter::apply(detail::dropout_mask_function{}, std::forward<Key>(key),
@@ -173,7 +176,8 @@ constexpr auto dropout_mask(Key key, Keep keep, Like&& like) {
   return sinter::apply(detail::dropout_mask_function{}, key, keep, std::forward<Like>(like));
 }
 
-/// x / keep with probability `keep`, 0 otherwise: the expectation is x (inverted dropout). Floats.
+/// x / keep with probability `keep`, 0 otherwise: the expectation is x (inverted dropout), in its
+/// shape. Floats (dtype_error).
 template <Operand X, Operand Key, Operand Keep>
 constexpr auto dropout(X&& x, Key&& key, Keep&& keep) {
   return sinter::apply(detail::dropout_function{}, std::forward<X>(x), std::forward<Key>(key),

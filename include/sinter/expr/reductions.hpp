@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Reductions over all axes, one axis or several. The reduced axes disappear, or stay with extent 1
-// if `keep_dims` is given. An axis outside of the rank, or named twice, is an axis_error.
+// if `keep_dims` is given. An axis outside of the rank, or named twice, is an axis_error; a dtype
+// that the function does not take, a dtype_error. A scalar is reduced over no axes: its only
+// element.
 #pragma once
 
 #include <limits>
@@ -128,7 +130,8 @@ constexpr auto prod(X&& x, const axis_list& axes, bool keep = false) {
   return detail::reduce<detail::reduction::prod>(std::forward<X>(x), axes, keep);
 }
 
-/// The largest element, NaN if there is one. Numbers.
+/// The largest element, NaN if there is one. Numbers. Without elements: -infinity, or the smallest
+/// number of an integer dtype.
 template <Operand X>
 constexpr auto max(X&& x) {
   return detail::reduce<detail::reduction::max>(std::forward<X>(x));
@@ -138,7 +141,8 @@ constexpr auto max(X&& x, const axis_list& axes, bool keep = false) {
   return detail::reduce<detail::reduction::max>(std::forward<X>(x), axes, keep);
 }
 
-/// The smallest element, NaN if there is one. Numbers.
+/// The smallest element, NaN if there is one. Numbers. Without elements: infinity, or the largest
+/// number of an integer dtype.
 template <Operand X>
 constexpr auto min(X&& x) {
   return detail::reduce<detail::reduction::min>(std::forward<X>(x));
@@ -159,7 +163,7 @@ constexpr auto mean(X&& x, const axis_list& axes, bool keep = false) {
 }
 
 /// The population variance, mean((x - mean(x))^2), in two passes; integers and bools are cast to
-/// f32.
+/// f32. Without elements: NaN.
 template <Operand X>
 constexpr auto var(X&& x) {
   return detail::reduce<detail::reduction::var>(std::forward<X>(x));
@@ -170,7 +174,8 @@ constexpr auto var(X&& x, const axis_list& axes, bool keep = false) {
 }
 
 /// The i64 position of the largest element along the axes (in row-major order if they are several);
-/// the first of equals, and a NaN counts as largest. Numbers.
+/// the first of equals, and a NaN counts as largest. Numbers. Without elements: 0, which is then no
+/// position.
 template <Operand X>
 constexpr auto argmax(X&& x) {
   return detail::reduce<detail::reduction::argmax>(std::forward<X>(x));
@@ -181,7 +186,7 @@ constexpr auto argmax(X&& x, const axis_list& axes, bool keep = false) {
 }
 
 /// The i64 position of the smallest element along the axes; the first of equals, and a NaN counts
-/// as smallest.
+/// as smallest. Numbers. Without elements: 0.
 template <Operand X>
 constexpr auto argmin(X&& x) {
   return detail::reduce<detail::reduction::argmin>(std::forward<X>(x));

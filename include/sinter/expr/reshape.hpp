@@ -173,38 +173,44 @@ constexpr auto extent(X&& x, int axis) {
 }
 
 /// The elements in another shape; one extent may be -1 and is then inferred. shape_error if their
-/// number would change.
+/// number would change, or if two extents are to be inferred.
 template <Operand X, detail::ExtentLike... Extent>
 constexpr auto reshape(X&& x, Extent&&... extents) {
   return detail::apply_shape<detail::reshape_function>(std::forward<X>(x),
                                                        std::forward<Extent>(extents)...);
 }
 
-/// The axes from `first` on as one. Rank 0 becomes [1].
+/// The axes from `first` on as one. Rank 0 becomes [1]. axis_error if `first` is outside of the
+/// rank.
 template <Operand X>
 constexpr auto flatten(X&& x, int first = 0) {
   return sinter::apply(detail::flatten_function{first}, std::forward<X>(x));
 }
 
-/// Without the given axes, whose extents must be 1 (shape_error otherwise).
+/// Without the given axes, whose extents must be 1 (shape_error otherwise); `{}` is all axes.
+/// axis_error for an axis outside of the rank, or named twice.
 template <Operand X>
 constexpr auto squeeze(X&& x, const axis_list& axes) {
   return sinter::apply(detail::squeeze_function{axes}, std::forward<X>(x));
 }
 
-/// With a new axis of extent 1, which is `axis` of the result: from -(rank + 1) to rank.
+/// With a new axis of extent 1, which is `axis` of the result: from -(rank + 1) to rank
+/// (axis_error). shape_error if x has 8 axes already.
 template <Operand X>
 constexpr auto unsqueeze(X&& x, int axis) {
   return sinter::apply(detail::unsqueeze_function{axis}, std::forward<X>(x));
 }
 
 /// x repeated to the given extents by the rules of broadcasting: axes may be added in front, and
-/// extents of 1 grow; -1 keeps an extent. shape_error if another extent would change.
+/// extents of 1 grow; -1 keeps an extent. shape_error if another extent would change, or if there
+/// are fewer extents than axes.
 template <Operand X, detail::ExtentLike... Extent>
 constexpr auto broadcast_to(X&& x, Extent&&... extents) {
   return detail::apply_shape<detail::broadcast_function>(std::forward<X>(x),
                                                          std::forward<Extent>(extents)...);
 }
+
+/// broadcast_to under PyTorch's name.
 template <Operand X, detail::ExtentLike... Extent>
 constexpr auto expand(X&& x, Extent&&... extents) {
   return broadcast_to(std::forward<X>(x), std::forward<Extent>(extents)...);

@@ -145,8 +145,9 @@ struct pad_function {
 }  // namespace detail
 
 /// Every step-th element of [start, stop) along one axis: integers, or extents. Negative bounds
-/// count from the end as in Python; `until_end` is the end. shape_error for bounds outside of the
-/// axis (they are not clipped), and for a step below 1 (flip reverses).
+/// count from the end as in Python; `until_end` is the end. axis_error for an axis outside of the
+/// rank; shape_error for bounds outside of the axis (they are not clipped) or in the wrong order,
+/// and for a step below 1 (flip reverses).
 template <Operand X, detail::ExtentLike Start, detail::ExtentLike Stop>
 constexpr auto slice(X&& x, int axis, Start&& start, Stop&& stop, std::int64_t step = 1) {
   return detail::apply_with_numbers(
@@ -156,7 +157,8 @@ constexpr auto slice(X&& x, int axis, Start&& start, Stop&& stop, std::int64_t s
       std::forward<Stop>(stop));
 }
 
-/// A range of every axis: `shrink(x, {{0, 2}, {1, -1}})`. Bounds as in slice.
+/// A range of every axis: `shrink(x, {{0, 2}, {1, -1}})`. Bounds as in slice; shape_error unless
+/// there is one range per axis.
 template <Operand X>
 constexpr auto shrink(X&& x, std::initializer_list<range> ranges) {
   return sinter::apply(detail::shrink_function{ranges}, std::forward<X>(x));

@@ -203,7 +203,9 @@ struct isnan_function {
 
 }  // namespace detail
 
-/// The elements converted to `T` as static_cast does (to bool: is it not 0). `cast<float>(x)`.
+/// The elements converted to `T`: `cast<float>(x)`. Any dtype. Floats become integers by truncation
+/// toward zero; what is out of range becomes the nearest end of the range, NaN becomes 0. Integers
+/// wrap around, and to bool means: is it not 0 (NaN is true).
 template <Element T, Operand X>
 constexpr auto cast(X&& x) {
   return sinter::apply(detail::cast_function<T>{}, std::forward<X>(x));

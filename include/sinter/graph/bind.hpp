@@ -12,8 +12,8 @@
 
 namespace sinter::ir {
 
-// Appends `id` of another graph, whose inputs are already here and whose dims read as `translate`
-// says.
+/// Appends node `id` of another graph, whose inputs are already here as `in` and whose dims read as
+/// `translate` says, and returns its number. Throws what `append` throws if it does not fit here.
 template <class Translate>
 constexpr int replay(graph& to, const graph& from, int id, std::span<const int> in,
                      Translate translate) {
@@ -38,8 +38,9 @@ constexpr int replay(graph& to, const graph& from, int id, std::span<const int> 
   }
 }
 
-// The number of symbols that the arguments of a graph introduce, and their values for given
-// argument shapes. Throws shape_error where an argument's rank or static extent differs.
+/// The values of the symbols that the arguments of a graph introduce, for given argument shapes:
+/// arguments[i] is the shape of argument number i. Throws shape_error where an argument's rank or
+/// static extent differs.
 inline std::vector<std::int64_t> symbol_values(const graph& g,
                                                std::span<const shape_vector> arguments) {
   std::vector<std::int64_t> values;
@@ -139,9 +140,9 @@ inline graph replay_all(const graph& traced, std::span<const dim> symbols,
 
 }  // namespace detail
 
-// Binds `traced` (gradients expanded) to the class of these argument shapes. `guards` of the result
-// are over symbols numbered as in `traced`. Throws shape_error, naming op and shapes, where the
-// shapes do not fit together.
+/// Binds `traced` (gradients expanded) to the class of these argument shapes. `guards` of the
+/// result are over symbols numbered as in `traced`. Throws shape_error, naming op and shapes, where
+/// the shapes do not fit together. At most one pass over the nodes per symbol, and one more.
 inline graph bind(const graph& traced, std::span<const shape_vector> arguments) {
   const std::vector<std::int64_t> values = symbol_values(traced, arguments);
   dim_table scratch;
@@ -197,7 +198,7 @@ inline graph bind(const graph& traced, std::span<const shape_vector> arguments) 
   }
 }
 
-// Do the guards of a bound graph hold for other values of its symbols?
+/// Do the guards of a bound graph hold for other values of its symbols? Then it is right for them.
 inline bool holds(const graph& bound, std::span<const std::int64_t> values) {
   for (const guard& g : bound.guards) {
     const std::int64_t a = bound.dims.evaluate(g.a, values), b = bound.dims.evaluate(g.b, values);

@@ -2,7 +2,10 @@
 // Functions that write graphs: `value` is a node of a graph, and each function appends the node for
 // one op, after bringing its operands to one dtype (scalars only) and one shape (NumPy
 // broadcasting, written out as broadcast_to). The front end, the gradients, the expansions of
-// composites and the rules all write graphs with these.
+// composites and the rules all write graphs with these. What does not fit together is a fault of
+// the graph: recorded in constant evaluation, where the result is a stand-in, and thrown at run
+// time as shape_error, dtype_error or axis_error that names op and shapes (fault.hpp). That is what
+// "throws" means below; a function whose comment names no error cannot fault.
 #pragma once
 
 #include <concepts>
@@ -13,6 +16,7 @@
 
 namespace sinter::ir {
 
+/// A node of a graph: cheap to copy, valid as long as the graph is where it is.
 struct value {
   graph* owner = nullptr;
   int id = -1;
@@ -25,36 +29,45 @@ struct value {
   constexpr dim extent(int axis) const { return get().shape[axis]; }
 };
 
+/// A scalar constant. An i64 takes x truncated toward zero, which must be in its range.
 constexpr value constant(graph& g, dtype type, double x) {
   const std::int64_t bits = type == dtype::i64 ? static_cast<std::int64_t>(x) : bits_of(x);
   return {&g, append(g, op::constant, {}, {static_cast<std::int64_t>(type), bits})};
 }
+/// The scalar c in the dtype of x.
 constexpr value constant_like(value x, double c) { return constant(*x.owner, x.type(), c); }
 
-// An extent as a scalar of the given dtype: a constant if it is known.
+/// An extent as a scalar of the given dtype: a constant if it is known.
 constexpr value extent_scalar(graph& g, dtype type, dim d) {
   if (d.is_constant()) return constant(g, type, static_cast<double>(d.constant()));
   return {&g, append(g, op::extent, std::initializer_list<int>{}, {static_cast<std::int64_t>(type)},
                      std::span<const dim>(&d, 1))};
 }
 
+/// Argument `number` of the function that the graph is. `weak`: a C++ scalar, which takes the dtype
+/// of what it meets. Numbers are unique in a graph (`verify` checks that).
 constexpr value argument(graph& g, dtype type, int number, const symbolic_shape& shape,
                          bool weak = false) {
   return {&g, append(g, op::argument, {}, {static_cast<std::int64_t>(type), number, weak ? 1 : 0},
                      shape)};
 }
 
+/// Positions along `axis` of `shape`, which must have that axis; any dtype but bool.
 constexpr value iota(graph& g, dtype type, const symbolic_shape& shape, int axis) {
   return {&g, append(g, op::iota, {}, {static_cast<std::int64_t>(type), axis}, shape)};
 }
 
 // ---- movement
 
+/// The elements of x in another shape; x itself if it has that shape. Throws shape_error if their
+/// number would change.
 constexpr value reshape(value x, const symbolic_shape& shape) {
   if (x.shape() == shape) return x;
   return {x.owner, append(*x.owner, op::reshape, {x.id}, {}, shape)};
 }
 
+/// Axis i of the result is axis axes[i] of x; x itself for the identity. Throws axis_error unless
+/// the axes are a permutation.
 constexpr value permute(value x, std::span<const std::int64_t> axes) {
   bool identity = static_cast<int>(axes.size()) == x.rank();
   for (std::size_t i = 0; i < axes.size(); ++i)
@@ -64,7 +77,7 @@ constexpr value permute(value x, std::span<const std::int64_t> axes) {
   return {x.owner, append(*x.owner, op::permute, in, axes)};
 }
 
-// Exchanges the last two axes.
+/// Exchanges the last two axes. Throws shape_error below rank 2.
 constexpr value transpose(value x) {
   inline_vector<std::int64_t, max_rank> axes;
   for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
@@ -78,6 +91,7 @@ constexpr value transpose(value x) {
   return permute(x, axes);
 }
 
+/// x with axes of extent 1 in front, so that it has at least the given rank.
 constexpr value with_leading_ones(value x, int rank) {
   if (x.rank() >= rank) return x;
   symbolic_shape shape = symbolic_shape::filled(static_cast<std::size_t>(rank - x.rank()), dim(1));
@@ -88,6 +102,8 @@ constexpr value with_leading_ones(value x, int rank) {
   return {&g, g.intern(op::reshape, x.type(), shape, in, {}, shape)};
 }
 
+/// x repeated to `shape` by the rules of broadcasting; x itself if it has that shape. Throws
+/// shape_error if an extent that is not 1 would change, or if x has more axes.
 constexpr value broadcast_to(value x, const symbolic_shape& shape) {
   x = with_leading_ones(x, static_cast<int>(shape.size()));
   if (x.shape() == shape) return x;
@@ -99,6 +115,8 @@ constexpr value broadcast_to(value x, const symbolic_shape& shape) {
   return {x.owner, append(*x.owner, op::broadcast_to, {x.id}, {}, shape)};
 }
 
+/// The reduction `code` over a bit mask of x's axes, which stay with extent 1 or disappear. Over no
+/// axes: x itself (argmax: zeros). Throws dtype_error if the op does not take x's dtype.
 constexpr value reduce(op code, value x, std::int64_t axes, bool keep_axes = true) {
   // Over no axes every element is the largest of one: position 0.
   value out = axes != 0            ? value{x.owner, append(*x.owner, code, {x.id}, {axes})}
@@ -111,8 +129,9 @@ constexpr value reduce(op code, value x, std::int64_t axes, bool keep_axes = tru
   return reshape(out, shape);
 }
 
-// The gradient's counterpart of broadcasting: sums over the axes that `shape` would be broadcast
-// along.
+/// The gradient's counterpart of broadcasting: sums over the axes that `shape` would be broadcast
+/// along. Where that is not known before binding, a node that binding resolves. Throws shape_error
+/// if `shape` has more axes than x, and dtype_error for bools.
 constexpr value sum_to(value x, const symbolic_shape& shape) {
   if (x.shape() == shape) return x;
   const int extra = x.rank() - static_cast<int>(shape.size());
@@ -127,11 +146,13 @@ constexpr value sum_to(value x, const symbolic_shape& shape) {
   return reshape(reduce(op::reduce_sum, x, axes), shape);
 }
 
+/// x in reverse order along a bit mask of its axes.
 constexpr value flip(value x, std::int64_t axes) {
   return axes == 0 ? x : value{x.owner, append(*x.owner, op::flip, {x.id}, {axes})};
 }
 
-// before and after: dims per axis.
+/// x with `before` and `after` elements of value `fill` around each axis: as many dims as x has
+/// axes.
 constexpr value pad(value x, const symbolic_shape& before, const symbolic_shape& after,
                     double fill = 0) {
   inline_vector<dim, 2 * max_rank> dims;
@@ -145,6 +166,8 @@ constexpr value pad(value x, const symbolic_shape& before, const symbolic_shape&
   return {x.owner, append(*x.owner, op::pad, {x.id}, {bits_of(fill)}, dims)};
 }
 
+/// Every step-th element of [start, stop) along each axis; steps are at least 1. Throws shape_error
+/// for bounds that are known to leave the axis or to be in the wrong order; binding checks others.
 constexpr value slice(value x, const symbolic_shape& start, const symbolic_shape& stop,
                       const inline_vector<std::int64_t, max_rank>& step) {
   inline_vector<dim, 2 * max_rank> dims;
@@ -159,6 +182,9 @@ constexpr value slice(value x, const symbolic_shape& start, const symbolic_shape
   return {x.owner, append(*x.owner, op::slice, in, step, dims)};
 }
 
+/// One or more parts one after another along `axis`. Throws axis_error if the axis is outside of
+/// their rank, dtype_error unless they have one dtype, shape_error unless they have one rank and
+/// their other extents agree.
 constexpr value concat(std::span<const value> parts, int axis) {
   if (parts.size() == 1) return parts[0];
   std::vector<int> in;
@@ -169,14 +195,15 @@ constexpr value concat(std::span<const value> parts, int axis) {
 
 // ---- element-wise
 
+/// x in another dtype; x itself if it has that.
 constexpr value cast(value x, dtype type) {
   return x.type() == type ? x
                           : value{x.owner, append(*x.owner, op::cast, {x.id},
                                                   {static_cast<std::int64_t>(type)})};
 }
 
-// A weak scalar in the dtype of what it meets. A float does not silently become an integer, nor a
-// number a bool: those stay what they are, and the shape rule of the op reports the mixed dtypes.
+/// A weak scalar in the dtype of what it meets. A float does not silently become an integer, nor a
+/// number a bool: those stay what they are, and the shape rule of the op reports the mixed dtypes.
 constexpr value weak_cast(value x, dtype type) {
   const dtype own = x.type();
   if (own == type || own == dtype::boolean || type == dtype::boolean ||
@@ -186,6 +213,7 @@ constexpr value weak_cast(value x, dtype type) {
   return cast(x, type);
 }
 
+/// What two extents broadcast to; a `broadcast` dim where that is not known before binding.
 constexpr dim broadcast_extent(graph& g, dim a, dim b) {
   if (a == b) return a;
   const truth one_a = g.is_one(a), one_b = g.is_one(b);
@@ -198,6 +226,8 @@ constexpr dim broadcast_extent(graph& g, dim a, dim b) {
   return g.dims.broadcast(a, b);
 }
 
+/// What two shapes, aligned at the last axis, broadcast to; extents that disagree are left to the
+/// shape rule of the op.
 constexpr symbolic_shape broadcast_shape(graph& g, const symbolic_shape& a,
                                          const symbolic_shape& b) {
   const symbolic_shape& longer = a.size() >= b.size() ? a : b;
@@ -209,7 +239,7 @@ constexpr symbolic_shape broadcast_shape(graph& g, const symbolic_shape& a,
   return out;
 }
 
-// True if `from` (of the same rank) can be broadcast to `to` as far as is known.
+/// True if `from`, of no higher rank, can be broadcast to `to` as far as is known.
 constexpr bool can_broadcast(graph& g, const symbolic_shape& from, const symbolic_shape& to) {
   const std::size_t extra = to.size() - from.size();
   for (std::size_t i = 0; i < from.size(); ++i)
@@ -219,7 +249,7 @@ constexpr bool can_broadcast(graph& g, const symbolic_shape& from, const symboli
   return true;
 }
 
-// Reports the first pair of extents that keeps operands from having one shape.
+/// Reports the first pair of extents that keeps operands from having one shape: throws shape_error.
 constexpr value fail_to_broadcast(graph& g, op code, std::span<const value> operands,
                                   const symbolic_shape& shape) {
   inline_vector<int, 3> ids;
@@ -236,8 +266,8 @@ constexpr value fail_to_broadcast(graph& g, op code, std::span<const value> oper
   return operands[0];
 }
 
-// True if operands need neither a cast nor broadcasting: most do not, and asking costs less of the
-// constexpr step limit.
+/// True if operands need neither a cast nor broadcasting: most do not, and asking costs less of the
+/// constexpr step limit.
 constexpr bool fit_as_they_are(op code, std::initializer_list<value> operands) {
   const node* tensor = nullptr;
   const node& first = operands.begin()[code == op::where ? 1 : 0].get();
@@ -251,8 +281,9 @@ constexpr bool fit_as_they_are(op code, std::initializer_list<value> operands) {
   return true;
 }
 
-// Appends an element-wise op: weak scalars take the dtype of the others, shapes broadcast; scalars
-// stay scalars.
+/// Appends an element-wise op: weak scalars take the dtype of the others, shapes broadcast; scalars
+/// stay scalars. Throws shape_error if the shapes do not broadcast, dtype_error if the dtypes
+/// differ or the op does not take them.
 constexpr value elementwise(op code, std::initializer_list<value> operands) {
   graph& g = *operands.begin()->owner;
   if (fit_as_they_are(code, operands)) {
@@ -291,8 +322,10 @@ constexpr value elementwise(op code, std::initializer_list<value> operands) {
   return {&g, append(g, code, ids)};
 }
 
+/// Appends an element-wise op of one operand. Throws dtype_error if the op does not take x's dtype.
 constexpr value unary(op code, value x) { return {x.owner, append(*x.owner, code, {x.id})}; }
 
+/// Arithmetic as `elementwise`; a double becomes a constant in the dtype of the other operand.
 constexpr value operator+(value a, value b) { return elementwise(op::add, {a, b}); }
 constexpr value operator-(value a, value b) { return elementwise(op::sub, {a, b}); }
 constexpr value operator*(value a, value b) { return elementwise(op::mul, {a, b}); }
@@ -307,19 +340,22 @@ constexpr value operator*(double a, value b) { return constant_like(b, a) * b; }
 constexpr value operator/(value a, double b) { return a / constant_like(a, b); }
 constexpr value operator/(double a, value b) { return constant_like(b, a) / b; }
 
+/// a where the condition, a bool, is true, b elsewhere. Throws as `elementwise`.
 constexpr value where(value condition, value a, value b) {
   return elementwise(op::where, {condition, a, b});
 }
 
 // ---- reductions and contractions
 
+/// The sum over a bit mask of axes, in x's dtype. Throws dtype_error for bools.
 constexpr value sum(value x, std::int64_t axes, bool keep_axes = true) {
   return reduce(op::reduce_sum, x, axes, keep_axes);
 }
 
+/// The bit mask of all axes of x.
 constexpr std::int64_t all_axes(value x) { return (std::int64_t{1} << x.rank()) - 1; }
 
-// The number of elements that a reduction over `axes` combines, as a scalar of x's dtype.
+/// The number of elements that a reduction over `axes` combines, as a scalar of x's dtype.
 constexpr value reduced_count(value x, std::int64_t axes) {
   dim total(1);
   for (int i = 0; i < x.rank(); ++i)
@@ -327,17 +363,21 @@ constexpr value reduced_count(value x, std::int64_t axes) {
   return extent_scalar(*x.owner, x.type(), total);
 }
 
+/// The sum divided by the number of elements, in x's dtype. Throws dtype_error for bools.
 constexpr value mean(value x, std::int64_t axes, bool keep_axes = true) {
   return sum(x, axes, keep_axes) / reduced_count(x, axes);
 }
 
-// The mean of squared distances from the mean: the population variance.
+/// The mean of squared distances from the mean: the population variance. Throws dtype_error for
+/// bools.
 constexpr value variance(value x, std::int64_t axes, bool keep_axes = true) {
   const value centred = x - mean(x, axes);
   return mean(centred * centred, axes, keep_axes);
 }
 
-// a[..., m, k] times b[..., k, n]; leading extents broadcast.
+/// a[..., m, k] times b[..., k, n], each with its last two axes exchanged where that is asked for;
+/// leading extents broadcast. Throws shape_error below rank 2, or if inner or leading extents do
+/// not fit; dtype_error unless both are numbers of one dtype.
 constexpr value matmul(value a, value b, bool transpose_a = false, bool transpose_b = false) {
   graph& g = *a.owner;
   if (a.rank() >= 2 && b.rank() >= 2 && a.rank() + b.rank() > 4) {
@@ -359,9 +399,15 @@ constexpr value matmul(value a, value b, bool transpose_a = false, bool transpos
   return {&g, append(g, op::matmul, {a.id, b.id}, {transpose_a ? 1 : 0, transpose_b ? 1 : 0})};
 }
 
+/// x at `indices` along `axis`, which is replaced by the axes of the indices. Throws axis_error if
+/// the axis is outside of x's rank, dtype_error unless the indices are integers, shape_error if the
+/// result had too many axes.
 constexpr value gather(value x, value indices, int axis) {
   return {x.owner, append(*x.owner, op::gather, {x.id, indices.id}, {axis})};
 }
+/// The transpose of gather: zeros of `shape` to which each update is added at its index along
+/// `axis`. Throws dtype_error unless the indices are integers; `verify` checks the shape of the
+/// updates.
 constexpr value scatter_add(value updates, value indices, int axis, const symbolic_shape& shape) {
   return {updates.owner,
           append(*updates.owner, op::scatter_add, {updates.id, indices.id}, {axis}, shape)};

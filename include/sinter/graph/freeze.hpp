@@ -79,6 +79,8 @@ class reader {
 
 }  // namespace detail
 
+/// The graph as integers: nodes, outputs and the number of random streams. Not its guards, symbol
+/// values or fault: a traced graph has none. Linear in the graph; throws nothing.
 constexpr std::vector<std::int64_t> freeze(const graph& g) {
   std::vector<std::int64_t> out;
   out.push_back(g.size());
@@ -101,6 +103,8 @@ constexpr std::vector<std::int64_t> freeze(const graph& g) {
   return out;
 }
 
+/// The graph that `freeze` wrote, node for node. The words must be those of `freeze`: they are not
+/// checked.
 constexpr graph thaw(std::span<const std::int64_t> words) {
   graph g;
   detail::reader in(words);
