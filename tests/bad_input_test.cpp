@@ -100,9 +100,23 @@ TEST_CASE("an output that overlaps an input it may not overlap") {
   plain.into(x)(x);
   CHECK(x == sn::tensor<float, 2>{{2, 3}, {4, 5}});
 
+  // The same memory in another order, and an argument that lies before its pointer.
+  sn::view<float, 2> transposed(x.data(), {2, 2}, {1, 2});
+  CHECK_THROWS_AS(sn::fuse([](auto y) { return y * 2.0f; }).into(x)(transposed), sn::alias_error);
+  CHECK(x == sn::tensor<float, 2>{{2, 3}, {4, 5}});
+  sn::tensor<float, 1> long_line(40);
+  sn::view<float, 1> reversed(long_line.data() + 20, {20}, {-1}), head(long_line.data(), {20});
+  CHECK_THROWS_AS(sn::fuse([](auto y) { return y * 2.0f; }).into(head)(reversed), sn::alias_error);
+
   sn::tensor<float, 1> line(8);
   sn::view<float, 1> front(line.data(), {6}), back(line.data() + 2, {6});
   CHECK_THROWS_AS(plain.into(back)(front), sn::alias_error);
+}
+
+TEST_CASE("parameters of a norm that do not fit the normalised axis") {
+  const sn::tensor<float, 2> x(2, 1);
+  const sn::tensor<float, 1> gamma(3);
+  CHECK_THROWS_AS((sn::tensor<float, 2>(sn::rms_norm(x, gamma))), sn::shape_error);
 }
 
 TEST_CASE("assigning to something that is const") {

@@ -174,6 +174,8 @@ TEST_CASE("tensors made from numbers join the graph they meet") {
   CHECK(result([](auto a) { return sn::full<std::int32_t>(7, sn::extent(a, 0)); }, x) ==
         ints({2}, {7, 7}));
   CHECK(result([](auto a) { return sn::full<float>(sn::sum(a), 2); }, x) == floats({2}, {21, 21}));
+  CHECK(result([](auto a) { return sn::full<std::int32_t>(1e20, sn::extent(a, 0)); }, x).data[0] ==
+        2147483647);
   CHECK(result([](auto a) { return sn::full_like(a, 0.5); }, floats({2}, {1, 2})) ==
         floats({2}, {0.5, 0.5}));
   CHECK(result([](auto a, auto s) { return sn::full_like(a, s); }, floats({2}, {1, 2}), 3) ==

@@ -4,6 +4,8 @@
 // `x + iota<float>(10)`.
 #pragma once
 
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 #include <sinter/expr/axes.hpp>
@@ -11,6 +13,19 @@
 namespace sinter {
 
 namespace detail {
+
+// As cast does: floats beyond the range of an integer give its ends, NaN gives 0.
+template <Element T, Scalar From>
+constexpr T converted(From x) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<T> &&
+                !std::is_same_v<T, bool>) {
+    if (x != x) return 0;
+    using limits = std::numeric_limits<T>;
+    if (x <= static_cast<From>(limits::min())) return limits::min();
+    if (x >= static_cast<From>(limits::max())) return limits::max();
+  }
+  return static_cast<T>(x);
+}
 
 template <Element T, std::size_t N>
 struct full_function : shape_numbers<N> {
@@ -102,7 +117,7 @@ template <Element T, Scalar Value, detail::ExtentLike... Extent>
 constexpr auto full(Value value, Extent&&... extents) {
   return detail::apply_with_numbers(
       detail::full_function<T, sizeof...(Extent)>{{{detail::number_or_gap(extents)...}}},
-      std::tuple<T>(static_cast<T>(value)), std::forward<Extent>(extents)...);
+      std::tuple<T>(detail::converted<T>(value)), std::forward<Extent>(extents)...);
 }
 /// The same from a scalar that is computed; shape_error unless it has rank 0. It is converted to
 /// `T` as by cast.

@@ -68,6 +68,7 @@ struct concat_function {
     return join(parts);
   }
   constexpr handle join(std::span<const handle> parts) const {
+    if (parts.empty()) throw shape_error("concat: no tensors; expected at least one");
     const handle first = parts[0];
     const int from_start = axis_of(first, code, axis, first.rank() + (NewAxis ? 1 : 0));
     if (from_start < 0) return first;

@@ -52,9 +52,11 @@ struct norm_function {
                                            {std::int64_t{1} << axis, ir::bits_of(eps)})};
     const std::array<handle, sizeof...(parameters)> given{parameters...};
     for (std::size_t i = 0; i < given.size(); ++i) {
-      // Broadcasting would let a parameter of another rank change the shape of the result.
       if (given[i].rank() != 1) fail(given[i], Op, ir::fault_kind::wrong_rank, given[i].rank(), 1);
-      out = i == 0 ? out * given[i].node : out + given[i].node;
+      if (x.graph().failed()) return x;
+      // To the normalised axis and no further: a parameter must not change the shape of the result.
+      const ir::value parameter = ir::broadcast_to(given[i].node, {x.node.extent(axis)});
+      out = i == 0 ? out * parameter : out + parameter;
     }
     return handle(out);
   }

@@ -78,15 +78,15 @@ argument_memory memory_of(const S& stored) {
       m.strides = x.strides();
     else
       m.strides = row_major_strides(x.shape());
-    // The reach of the elements, for overlap checks; strides below zero reach backwards and are
-    // left out.
-    std::int64_t last = 0;
+    // The reach of the elements, for overlap checks; strides below zero reach backwards.
+    std::int64_t first = 0, last = 0;
     bool empty = false;
     for (std::size_t i = 0; i < m.shape.size(); ++i) {
       empty = empty || m.shape[i] == 0;
-      if (m.shape[i] > 0) last += (m.shape[i] - 1) * (m.strides[i] > 0 ? m.strides[i] : 0);
+      if (m.shape[i] > 0) (m.strides[i] > 0 ? last : first) += (m.shape[i] - 1) * m.strides[i];
     }
     m.bytes = empty ? 0 : static_cast<std::size_t>(last + 1) * sizeof(element);
+    m.bytes_before = empty ? 0 : static_cast<std::size_t>(-first) * sizeof(element);
   }
   return m;
 }

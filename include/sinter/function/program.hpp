@@ -62,8 +62,9 @@ namespace detail {
 struct argument_memory {
   const void* data = nullptr;
   shape_vector shape;
-  shape_vector strides;   // elements
-  std::size_t bytes = 0;  // from data to the end of the last element; 0 for strides below zero
+  shape_vector strides;          // elements
+  std::size_t bytes = 0;         // from data to the end of the last element; 0 if there is none
+  std::size_t bytes_before = 0;  // from the first element to data, which strides below zero pass
 };
 
 struct output_memory {

@@ -197,22 +197,32 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
 SINTER_INLINE void program::check_overlaps(const prepared_call& call,
                                            std::span<const detail::argument_memory> arguments,
                                            std::span<const detail::output_memory> outputs) const {
-  const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
-  const auto meets = [&](const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
-    return a_bytes != 0 && b_bytes != 0 && address(a) < address(b) + b_bytes &&
-           address(b) < address(a) + a_bytes;
+  struct region {
+    std::uintptr_t first, last;
+    bool meets(const region& other) const {
+      return first < last && other.first < other.last && first < other.last && other.first < last;
+    }
+  };
+  const auto written = [](const detail::output_memory& o) {
+    const auto at = reinterpret_cast<std::uintptr_t>(o.data);
+    return region{at, at + o.bytes};
+  };
+  const auto read = [](const detail::argument_memory& a) {
+    const auto at = reinterpret_cast<std::uintptr_t>(a.data);
+    return region{at - a.bytes_before, at + a.bytes};
   };
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     for (std::size_t other = o + 1; other < outputs.size(); ++other)
-      if (meets(outputs[o].data, outputs[o].bytes, outputs[other].data, outputs[other].bytes))
+      if (written(outputs[o]).meets(written(outputs[other])))
         throw alias_error("into: outputs " + std::to_string(o) + " and " + std::to_string(other) +
                           " overlap");
     for (std::size_t a = 0; a < arguments.size(); ++a) {
       if (assigned_[o] == static_cast<int>(a)) continue;
-      if (!meets(outputs[o].data, outputs[o].bytes, arguments[a].data, arguments[a].bytes))
-        continue;
+      if (!written(outputs[o]).meets(read(arguments[a]))) continue;
+      // Element by element in the same place: not so for the transposed view of a matrix.
       const bool same = outputs[o].data == arguments[a].data &&
-                        outputs[o].bytes == arguments[a].bytes && assigned_[o] < 0;
+                        outputs[o].bytes == arguments[a].bytes && assigned_[o] < 0 &&
+                        arguments[a].strides == row_major_strides(arguments[a].shape);
       if (same && call.plan().may_alias[o * static_cast<std::size_t>(arguments_) + a]) continue;
       throw alias_error(
           "into: output " + std::to_string(o) + " overlaps argument " + std::to_string(a) +

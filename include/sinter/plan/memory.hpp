@@ -252,8 +252,8 @@ inline void plan_memory(plan& p, std::span<const std::int64_t> symbols,
 }
 
 // Checks a finished plan: alignment, no two living buffers over each other (but for a result over
-// its dying operand), and every arena buffer written before it is read. Throws graph_error that
-// names the nest.
+// its dying operand), every arena buffer written before it is read, and every output written.
+// Throws graph_error that names the nest.
 inline void verify_memory(const plan& p) {
   const auto range = [&](int b) {
     const buffer& own = p.buffers[static_cast<std::size_t>(b)];
@@ -297,6 +297,15 @@ inline void verify_memory(const plan& p) {
       owners.push_back(s.buffer);
     }
   }
+  std::vector<int> unwritten;
+  for (const buffer& b : p.buffers)
+    if (b.place == place::output) unwritten.push_back(b.number);
+  for (const nest& n : p.nests)
+    for (const store& s : n.stores)
+      if (p.buffers[static_cast<std::size_t>(s.buffer)].place == place::output)
+        std::erase(unwritten, p.buffers[static_cast<std::size_t>(s.buffer)].number);
+  if (!unwritten.empty())
+    throw graph_error("plan: nothing writes output " + std::to_string(unwritten.front()));
 }
 
 }  // namespace sinter::planning
