@@ -5,8 +5,12 @@
 // egraph/runner.hpp (`saturate`).
 #pragma once
 
+#include <sinter/egraph/check_explanation.hpp>
 #include <sinter/egraph/egraph.hpp>
+#include <sinter/egraph/explain.hpp>
 #include <sinter/egraph/extract.hpp>
 #include <sinter/egraph/print.hpp>
+#include <sinter/egraph/print_explanation.hpp>
+#include <sinter/egraph/proof_recorder.hpp>
 #include <sinter/egraph/rule.hpp>
 #include <sinter/egraph/runner.hpp>

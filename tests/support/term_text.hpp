@@ -56,7 +56,7 @@ template <class Language, class Leaf>
 eqsat::class_term add_term(eqsat::egraph<Language>& graph, std::string_view text, Leaf leaf) {
   const auto make = [&](std::uint16_t op, std::uint32_t payload,
                         const std::vector<eqsat::class_term>& children) {
-    return graph.add_term(op, payload, children);
+    return eqsat::add_term<Language>(graph, op, payload, children);
   };
   return term_reader<Language, eqsat::class_term, Leaf, decltype(make)>(text, leaf, make).read();
 }

@@ -69,10 +69,10 @@ class rule_applier {
               term.payload == payload_kind::variable ? payloads[term.payload_index] : 0;
           const std::span<const class_id> children(stack.data() + top, term.arity);
           if (i == first) {
-            graph_.add_to_class(root, term.op, payload, children, why_);
+            graph_.add_to_class_of_rule(root, term.op, payload, children, why_);
             return;
           }
-          const class_id made = graph_.add(term.op, payload, children, why_);
+          const class_id made = graph_.add_of_rule(term.op, payload, children, why_);
           top += term.arity;
           stack[--top] = made;
           break;

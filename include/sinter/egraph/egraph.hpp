@@ -24,6 +24,8 @@
 #include <sinter/egraph/enode.hpp>
 #include <sinter/egraph/hashcons.hpp>
 #include <sinter/egraph/language.hpp>
+#include <sinter/egraph/proof_hooks.hpp>
+#include <sinter/egraph/proof_record.hpp>
 #include <sinter/egraph/union_find.hpp>
 #include <sinter/support/error.hpp>
 
@@ -112,7 +114,12 @@ class egraph {
   /// in `rebuild()`. Throws `sinter::error` for an unknown operator or a wrong number of children,
   /// `node_limit_error` at the limit.
   class_id add(std::uint16_t op, std::uint32_t payload, std::span<const class_id> children,
-               reason why = {});
+               reason why = {}) {
+    check_arity(op, children.size());
+    if (hooks_ != nullptr) [[unlikely]]
+      return hooks_->add(*this, op, payload, children, why);
+    return add_node<false>(op, payload, children, why, no_id);
+  }
   class_id add(std::uint16_t op, std::uint32_t payload, std::initializer_list<class_id> children,
                reason why = {}) {
     return add(op, payload, std::span(children.begin(), children.size()), why);
@@ -122,11 +129,20 @@ class egraph {
   /// class directly instead of founding one that dies at once; most rule applications take this
   /// way. Returns whether the e-graph changed.
   bool add_to_class(class_id target, std::uint16_t op, std::uint32_t payload,
-                    std::span<const class_id> children, reason why = {});
+                    std::span<const class_id> children, reason why = {}) {
+    check_arity(op, children.size());
+    if (hooks_ != nullptr) [[unlikely]]
+      return hooks_->add_to_class(*this, target, op, payload, children, why);
+    return add_node_to_class<false>({target, no_id}, op, payload, children, why, no_id);
+  }
 
   /// Makes two classes one. Returns false when they were already, or when the language refuses
   /// (counted).
-  bool unite(class_id a, class_id b, reason why = {});
+  bool unite(class_id a, class_id b, reason = {}) {
+    if (hooks_ != nullptr) [[unlikely]]
+      return hooks_->unite(*this, a, b);
+    return join(a, b);
+  }
 
   /// Restores congruence and analysis invariants after unions and runs the language's `modify`.
   /// Afterwards every node's children are canonical and no class has the same node twice.
@@ -138,6 +154,9 @@ class egraph {
     node_limit_reached_ = false;
   }
   bool node_limit_reached() const { return node_limit_reached_; }
+
+  /// What is recorded for explanations; null if nothing is, see `record_proofs`.
+  const proof_record* proofs() const { return proofs_ ? &*proofs_ : nullptr; }
 
   // For the matcher and the runner.
 
@@ -161,6 +180,26 @@ class egraph {
     return table_.find(hash_node(op, payload, view),
                        [&](node_id id) { return same(nodes_[id], op, payload, view); });
   }
+  /// Throws `sinter::error` for an unknown operator or a wrong number of children.
+  static void check_arity(std::uint16_t op, std::size_t count);
+  const proof_hooks<Language>* hooks() const { return hooks_; }
+  /// `add` and `add_to_class` for rules: their patterns were checked when they were parsed. Only
+  /// while proofs are not recorded.
+  class_id add_of_rule(std::uint16_t op, std::uint32_t payload, std::span<const class_id> children,
+                       reason why) {
+    return add_node<false>(op, payload, children, why, no_id);
+  }
+  bool add_to_class_of_rule(class_id target, std::uint16_t op, std::uint32_t payload,
+                            std::span<const class_id> children, reason why) {
+    return add_node_to_class<false>({target, no_id}, op, payload, children, why, no_id);
+  }
+  /// The node with exactly these children, sorted if the operator commutes: between two rebuilds
+  /// the nodes are found by the children that they had at the first.
+  node_id lookup_exact(std::uint16_t op, std::uint32_t payload,
+                       std::span<const class_id> children) const {
+    return table_.find(hash_node(op, payload, children),
+                       [&](node_id id) { return same(nodes_[id], op, payload, children); });
+  }
 
   /// Number of the current epoch. What is touched gets it as stamp.
   std::uint32_t epoch() const { return epoch_; }
@@ -174,6 +213,8 @@ class egraph {
   }
 
  private:
+  friend class proof_recorder<Language>;
+
   struct parent_link {
     node_id node;
     std::uint32_t next;
@@ -249,7 +290,15 @@ class egraph {
     }
   }
 
-  static void check_arity(std::uint16_t op, std::size_t count);
+  // `Recorded`: for an e-graph that records proofs.
+  template <bool Recorded>
+  class_id add_node(std::uint16_t op, std::uint32_t payload, std::span<const class_id> children,
+                    reason why, term_id term);
+  template <bool Recorded>
+  bool add_node_to_class(class_term target, std::uint16_t op, std::uint32_t payload,
+                         std::span<const class_id> children, reason why, term_id term);
+  bool join(class_id a, class_id b);
+
   void require_room();
   void insert_node(class_id owner, std::uint16_t op, std::uint32_t payload,
                    std::span<const class_id> canonical, std::uint32_t hash, reason why);
@@ -311,123 +360,13 @@ class egraph {
   std::uint64_t revision_ = 0;
   std::size_t node_limit_ = std::numeric_limits<std::size_t>::max();
   bool node_limit_reached_ = false;
+
+  const proof_hooks<Language>* hooks_ = nullptr;  // set while proofs are recorded
+  std::optional<proof_record> proofs_;
 };
 
 template <class Language>
-void egraph<Language>::check_arity(std::uint16_t op, std::size_t count) {
-  if (op >= Language::operators.size()) {
-    throw error("e-graph: no operator number " + std::to_string(op) + " in this language");
-  }
-  const int arity = Language::operators[op].arity;
-  if (arity >= 0 ? count != static_cast<std::size_t>(arity)
-                 : count > std::numeric_limits<std::uint16_t>::max()) {
-    throw error("e-graph: " + std::string(Language::operators[op].name) + " takes " +
-                std::to_string(arity) + " children, not " + std::to_string(count));
-  }
-}
-
-template <class Language>
-void egraph<Language>::require_room() {
-  if (live_nodes_ < node_limit_) return;
-  node_limit_reached_ = true;
-  throw node_limit_error("e-graph: limit of " + std::to_string(node_limit_) + " nodes reached");
-}
-
-template <class Language>
-class_id egraph<Language>::make_class(data_type data) {
-  const class_id id = classes_.make_set();
-  class_records_.emplace_back();
-  data_.push_back(std::move(data));
-  ++live_classes_;
-  return id;
-}
-
-template <class Language>
-void egraph<Language>::insert_node(class_id owner, std::uint16_t op, std::uint32_t payload,
-                                   std::span<const class_id> canonical, std::uint32_t hash,
-                                   reason why) {
-  const auto id = static_cast<node_id>(nodes_.size());
-  node_record record{op,      static_cast<std::uint16_t>(canonical.size()),
-                     payload, {no_id, no_id},
-                     owner,   no_id,
-                     epoch_,  why.rule,
-                     0};
-  if (canonical.size() <= 2) {
-    std::copy(canonical.begin(), canonical.end(), record.children);
-  } else {
-    record.children[0] = static_cast<class_id>(child_pool_.size());
-    child_pool_.insert(child_pool_.end(), canonical.begin(), canonical.end());
-  }
-  nodes_.push_back(record);
-  touched_.push_back(id);
-  nodes_by_op_[op].push_back(id);
-  table_.insert(hash, id);
-  ++live_nodes_;
-  ++revision_;
-
-  for (std::size_t i = 0; i < canonical.size(); ++i) {
-    if (i > 0 && canonical[i] == canonical[i - 1]) continue;
-    class_record& child = class_records_[canonical[i]];
-    const auto link = static_cast<std::uint32_t>(parent_links_.size());
-    parent_links_.push_back({id, no_id});
-    (child.last_parent == no_id ? child.first_parent : parent_links_[child.last_parent].next) =
-        link;
-    child.last_parent = link;
-    ++child.weight;
-  }
-  class_record& home = class_records_[owner];
-  (home.last_node == no_id ? home.first_node : nodes_[home.last_node].next) = id;
-  home.last_node = id;
-  ++home.weight;
-  home.operator_mask |= std::uint64_t{1} << (op % 64);
-}
-
-template <class Language>
-class_id egraph<Language>::add(std::uint16_t op, std::uint32_t payload,
-                               std::span<const class_id> children, reason why) {
-  check_arity(op, children.size());
-  const canonical_children canonical(*this, op, children);
-  const auto view = canonical.view();
-  const std::uint32_t hash = hash_node(op, payload, view);
-  const node_id found =
-      table_.find(hash, [&](node_id id) { return same(nodes_[id], op, payload, view); });
-  if (found != no_id) return nodes_[found].owner;
-  require_room();
-  const class_id id = make_class(make_data({op, payload, view, no_id}));
-  insert_node(id, op, payload, view, hash, why);
-  queue_modify(id);
-  return id;
-}
-
-template <class Language>
-bool egraph<Language>::add_to_class(class_id target, std::uint16_t op, std::uint32_t payload,
-                                    std::span<const class_id> children, reason why) {
-  check_arity(op, children.size());
-  const canonical_children canonical(*this, op, children);
-  const auto view = canonical.view();
-  const std::uint32_t hash = hash_node(op, payload, view);
-  const node_id found =
-      table_.find(hash, [&](node_id id) { return same(nodes_[id], op, payload, view); });
-  if (found != no_id) return unite(target, nodes_[found].owner, why);
-  require_room();
-  const class_id owner = classes_.find_and_compress(target);
-  const data_type data = make_data({op, payload, view, no_id});
-  if (!may_unite(data_[owner], data)) {
-    ++refused_unions_;
-    return false;
-  }
-  insert_node(owner, op, payload, view, hash, why);
-  const bool changed = merge_data(data_[owner], data).into_changed;
-  // A leaf may be what a pattern's literal looks for, and such a match does not contain the leaf's
-  // node.
-  if (view.empty()) touch_parents(owner);
-  if (changed) data_changed(owner);
-  queue_modify(owner);
-  return true;
-}
-
-template <class Language>
-bool egraph<Language>::unite(class_id a, class_id b, reason) {
+bool egraph<Language>::join(class_id a, class_id b) {
   class_id winner = classes_.find_and_compress(a);
   class_id loser = classes_.find_and_compress(b);
   if (winner == loser) return false;
@@ -443,6 +382,8 @@ bool egraph<Language>::unite(class_id a, class_id b, reason) {
   ++revision_;
 
   const merge_result merged = merge_data(data_[winner], data_[loser]);
+  if (proofs_) [[unlikely]]
+    proofs_->classes_joined(winner, loser, merged);
   class_record& lost = class_records_[loser];
   class_record& won = class_records_[winner];
 
@@ -519,4 +460,5 @@ void egraph<Language>::data_changed(class_id canonical) {
 
 }  // namespace sinter::eqsat
 
+#include <sinter/egraph/insert.hpp>
 #include <sinter/egraph/rebuild.hpp>

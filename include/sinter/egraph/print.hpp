@@ -65,8 +65,8 @@ std::string to_text(const egraph<Language>& graph, const extraction& chosen, cla
   return "(" + out + ")";
 }
 
-/// `text` as the inside of a quoted string.
-inline std::string quoted(std::string_view text) {
+/// `text` as the inside of a string in quotes.
+inline std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -86,7 +86,7 @@ std::string to_dot(const egraph<Language>& graph) {
     out += "  subgraph cluster_" + number + " {\n    style=dashed\n    label=\"c" + number + "\"\n";
     for (const enode_view& node : graph.nodes(id)) {
       const std::string name = "n" + std::to_string(node.id);
-      out += "    " + name + "[label=\"" + quoted(operator_text(graph, node)) + "\"]\n";
+      out += "    " + name + "[label=\"" + escaped(operator_text(graph, node)) + "\"]\n";
       for (const class_id child : node.children) {
         const class_id target = graph.find(child);
         const enode_view head = *graph.nodes(target).begin();
@@ -122,7 +122,7 @@ std::string to_egglog(const egraph<Language>& graph) {
   out += ")\n";
   for (const class_id id : graph.classes()) {
     for (const enode_view& node : graph.nodes(id)) {
-      const std::string payload = node.payload == 0 ? "" : quoted(payload_text(graph, node));
+      const std::string payload = node.payload == 0 ? "" : escaped(payload_text(graph, node));
       out += "(union (class " + std::to_string(id) + ") (" +
              constructor(node.op, node.children.size()) + " \"" + payload + "\"";
       for (const class_id child : node.children)

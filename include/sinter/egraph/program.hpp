@@ -30,8 +30,8 @@ struct instruction {
   instruction_kind kind = instruction_kind::root;
   std::uint8_t input = 0;
   std::uint8_t output = 0;  ///< first of the registers that get the children
-  std::uint8_t index = 0;
-  std::uint8_t root = 0;  ///< of root and scans: the register that gets the node's class
+  std::uint8_t index = 0;   ///< of a literal, otherwise of the pattern term that is matched
+  std::uint8_t root = 0;    ///< of root and scans: the register that gets the node's class
   std::uint8_t arity = 0;
   std::uint16_t op = 0;
   payload_kind payload = payload_kind::zero;
@@ -103,6 +103,7 @@ class match_compiler {
 
   constexpr void emit_node(instruction code, std::uint8_t index, std::uint8_t depth) {
     const pattern_term node = term(index);
+    code.index = index;
     code.op = node.op;
     code.arity = node.arity;
     code.output = program_.registers;

@@ -57,7 +57,9 @@ void egraph<Language>::repair(node_id id) {
     table_.insert(hash, id);
     return;
   }
-  if (unite(nodes_[twin].owner, record.owner) || nodes_[twin].owner == record.owner) {
+  if (join(nodes_[twin].owner, record.owner) || nodes_[twin].owner == record.owner) {
+    if (hooks_ != nullptr) [[unlikely]]
+      hooks_->congruent(*this, id, twin);
     kill(id);
     return;
   }
@@ -85,7 +87,11 @@ void egraph<Language>::update_analysis(node_id id) {
       ++refused_unions_;
       return;
     }
-    if (merge_data(data_[owner], made).into_changed) data_changed(owner);
+    if (merge_data(data_[owner], made).into_changed) {
+      if (proofs_) [[unlikely]]
+        proofs_->data_from(owner, id);
+      data_changed(owner);
+    }
   }
 }
 
@@ -96,8 +102,13 @@ void egraph<Language>::run_modify() {
     queue.swap(modify_pending_);
     for (const class_id id : queue) class_records_[id].modify_pending = false;
     for (std::size_t i = 0; i < queue.size(); ++i) {
+      const class_id id = find(queue[i]);
       try {
-        language_.modify(*this, find(queue[i]));
+        if (hooks_ != nullptr) [[unlikely]] {
+          hooks_->modify(*this, id);
+        } else {
+          language_.modify(*this, id);
+        }
       } catch (const node_limit_error&) {
         for (; i < queue.size(); ++i) queue_modify(find(queue[i]));
       }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -67,6 +68,13 @@ using condition = bool (*)(const egraph<Language>&, const match&);
 template <class Language>
 using applier = std::optional<class_id> (*)(egraph<Language>&, const match&);
 
+/// One pattern of a multi-pattern rule: every match of all left sides unites each root with its
+/// right side.
+struct pattern_pair {
+  std::string_view left;
+  std::string_view right;
+};
+
 template <class Language>
 struct rule {
   std::string_view name;  ///< refers to the caller's text
@@ -77,6 +85,8 @@ struct rule {
   applier<Language> compute = nullptr;  ///< instead of `right`
   condition<Language> guard = nullptr;  ///< may be null
   bool full_search = false;             ///< search everything in every iteration
+  /// What the rule was parsed from, if that was at compile time: it refers to the caller's text.
+  inline_vector<pattern_pair, max_patterns> texts{};
 
   /// The same rule with another tag.
   constexpr rule with_tag(int value) const {
@@ -91,13 +101,6 @@ struct rule {
     result.full_search = true;
     return result;
   }
-};
-
-/// One pattern of a multi-pattern rule: every match of all left sides unites each root with its
-/// right side.
-struct pattern_pair {
-  std::string_view left;
-  std::string_view right;
 };
 
 /// Parses `pairs` into `out` and returns the first fault.
@@ -127,6 +130,7 @@ consteval rule<Language> rewrite(std::string_view name, std::string_view left,
   const pattern_pair pairs[] = {{left, right}};
   const pattern_fault fault = build_rule<Language>(result, pairs);
   if (fault) fault_reports[static_cast<std::size_t>(fault.kind)](fault);
+  result.texts = {std::begin(pairs), std::end(pairs)};
   return result;
 }
 
@@ -139,6 +143,7 @@ consteval rule<Language> rewrite(std::string_view name, std::string_view left,
   const pattern_pair pairs[] = {{left, {}}};
   const pattern_fault fault = build_rule<Language>(result, pairs);
   if (fault) fault_reports[static_cast<std::size_t>(fault.kind)](fault);
+  result.texts = {std::begin(pairs), std::end(pairs)};
   return result;
 }
 
@@ -151,6 +156,7 @@ consteval rule<Language> multi_rewrite(std::string_view name,
   rule<Language> result{.name = name, .tag = tag, .guard = guard};
   const pattern_fault fault = build_rule<Language>(result, std::span(pairs.begin(), pairs.size()));
   if (fault) fault_reports[static_cast<std::size_t>(fault.kind)](fault);
+  result.texts = {pairs.begin(), pairs.end()};
   return result;
 }
 
@@ -166,6 +172,7 @@ consteval rule<Language> multi_rewrite(std::string_view name,
   for (const std::string_view left : lefts) pairs.push_back({left, {}});
   const pattern_fault fault = build_rule<Language>(result, std::span(pairs.begin(), pairs.size()));
   if (fault) fault_reports[static_cast<std::size_t>(fault.kind)](fault);
+  result.texts = {pairs.begin(), pairs.end()};
   return result;
 }
 

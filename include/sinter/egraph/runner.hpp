@@ -48,6 +48,7 @@ class runner {
   }
 
  private:
+  friend class proof_recorder<Language>;
   using clock = std::chrono::steady_clock;
 
   struct rule_state {
@@ -57,10 +58,12 @@ class runner {
     std::size_t times_banned = 0;
     std::size_t first_match = 0;  // in matches_, of this iteration
     std::size_t end_match = 0;
+    std::size_t first_registers = 0;  // in registers_
     bool searched = false;
   };
 
   // Receives the matches of one rule from the machine.
+  template <bool Recorded>
   struct collector {
     runner& owner;
     const rule<Language>& searched;
@@ -83,6 +86,10 @@ class runner {
         if (!searched.guard(owner.graph_, candidate)) return true;
       }
       owner.matches_.insert(owner.matches_.end(), values.data(), payloads + layout.payloads);
+      if constexpr (Recorded) {
+        owner.registers_.insert(owner.registers_.end(), state.registers.begin(),
+                                state.registers.begin() + searched.left.registers);
+      }
       return ++count <= limit;
     }
     bool expired() { return owner.expired(); }
@@ -153,6 +160,7 @@ class runner {
     const std::uint32_t previous = graph_.epoch();
     graph_.start_epoch(touched_);
     matches_.clear();
+    registers_.clear();
     const bool any_recent = std::any_of(
         states_.begin(), states_.end(),
         [&](const rule_state& state) { return !state.disabled && state.last_search == previous; });
@@ -161,9 +169,14 @@ class runner {
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       states_[i].searched = false;
       states_[i].first_match = states_[i].end_match = matches_.size();
+      states_[i].first_registers = registers_.size();
       if (out_of_time_ || states_[i].disabled || states_[i].banned_until > result_.iterations)
         continue;
-      search_rule(i, previous);
+      if (graph_.hooks() == nullptr) [[likely]] {
+        search_rule<false>(i, previous);
+      } else {
+        graph_.hooks()->search(*this, i, previous);
+      }
       const auto now = clock::now();
       result_.rules[i].seconds += seconds(now - last_time);
       last_time = now;
@@ -171,15 +184,16 @@ class runner {
     }
   }
 
+  template <bool Recorded>
   void search_rule(std::size_t i, std::uint32_t previous) {
     const rule<Language>& searched = rules_[i];
     rule_state& state = states_[i];
     const bool backoff = schedule_.kind == scheduler_kind::backoff;
     const std::size_t shift = std::min<std::size_t>(state.times_banned, 40);
     const std::size_t limit = backoff ? schedule_.match_limit << shift : std::size_t(-1) - 1;
-    collector sink{*this, searched, match_layout::of(searched), limit};
-    machine<Language, collector> finder(graph_, searched.left,
-                                        searched.full_search ? 0 : state.last_search, sink);
+    collector<Recorded> sink{*this, searched, match_layout::of(searched), limit};
+    machine<Language, collector<Recorded>> finder(
+        graph_, searched.left, searched.full_search ? 0 : state.last_search, sink);
 
     const bool recent =
         state.last_search == previous && !searched.full_search && searched.left.roots() == 1;
@@ -192,6 +206,7 @@ class runner {
     if (sink.count > limit) {
       // What is dropped here is found again: last_search stays where it is.
       matches_.resize(state.first_match);
+      registers_.resize(state.first_registers);
       state.banned_until = result_.iterations + (schedule_.ban_length << shift);
       ++state.times_banned;
       ++result_.rules[i].bans;
@@ -218,14 +233,22 @@ class runner {
 
   // Returns false when a limit cut it short.
   bool apply_rule(std::size_t i) {
-    rule_applier<Language> applier(graph_, rules_[i], {static_cast<std::uint16_t>(i + 1)});
+    const reason why{static_cast<std::uint16_t>(i + 1)};
+    if (graph_.hooks() != nullptr) [[unlikely]]
+      return graph_.hooks()->apply(*this, i, why);
+    rule_applier<Language> applier(graph_, rules_[i], why);
+    return apply_matches(i, [&](std::span<const std::uint32_t> values) { applier.apply(values); });
+  }
+
+  template <class Apply>
+  bool apply_matches(std::size_t i, Apply&& apply_match) {
     const std::size_t stride = match_layout::of(rules_[i]).size();
     std::size_t steps = 0;
     try {
       for (std::size_t at = states_[i].first_match; at < states_[i].end_match; at += stride) {
         if ((++steps & 0xff) == 0 && expired()) return false;
         const std::uint64_t before = graph_.revision();
-        applier.apply(std::span<const std::uint32_t>(matches_.data() + at, stride));
+        apply_match(std::span<const std::uint32_t>(matches_.data() + at, stride));
         if (graph_.revision() != before) ++result_.rules[i].applications;
       }
     } catch (const node_limit_error&) {
@@ -287,6 +310,7 @@ class runner {
   candidate_index candidates_;
   std::vector<node_id> touched_;
   std::vector<std::uint32_t> matches_;
+  std::vector<class_id> registers_;  // of the matches, while proofs are recorded
 };
 
 /// Saturates `graph` with `rules`.
