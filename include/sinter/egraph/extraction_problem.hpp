@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// An e-graph flattened for extraction: dense class numbers, the nodes that may be selected with
-// their costs and distinct children, and for each class the nodes that need it. Everything after
-// this step is plain code over these arrays.
+// Extraction without the e-graph: dense class numbers, the options (nodes) of each class with their
+// costs and distinct children, and for each class the options that need it. Every extractor is
+// plain code over these arrays.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sinter/egraph/egraph.hpp>
@@ -32,13 +33,13 @@ struct extraction_problem {
     double cost = 0;
   };
 
-  std::vector<std::uint32_t> dense;         // by class id of the e-graph
   std::vector<option> options;              // ordered by class
   std::vector<std::uint32_t> first_option;  // by class, and one more
-  std::vector<child> children;
-  std::vector<std::uint32_t> first_user;  // by class, and one more
-  std::vector<std::uint32_t> users;       // options that have the class as child
-  std::vector<std::uint32_t> roots;       // distinct classes
+  std::vector<child> children;              // of an option: ordered by class, distinct
+  std::vector<std::uint32_t> first_user;    // by class, and one more
+  std::vector<std::uint32_t> users;         // options that have the class as child
+  std::vector<std::uint32_t> roots;         // distinct classes
+  std::vector<std::uint32_t> root_counts;   // how often each is one; only tree cost pays for each
 
   std::size_t classes() const { return first_option.size() - 1; }
   std::span<const child> children_of(std::uint32_t option_index) const {
@@ -48,123 +49,110 @@ struct extraction_problem {
   std::span<const std::uint32_t> users_of(std::uint32_t c) const {
     return {users.data() + first_user[c], first_user[c + 1] - first_user[c]};
   }
+  bool has_negative_cost() const {
+    return std::any_of(options.begin(), options.end(), [](const option& o) { return o.cost < 0; });
+  }
 };
 
-/// Throws `sinter::error` for a cost that is negative or no number; infinity means that a node may
-/// not be selected. A node with its own class as child can be part of no finite term and is left
-/// out.
+/// Makes an `extraction_problem` option by option.
+class extraction_problem_builder {
+ public:
+  explicit extraction_problem_builder(std::size_t classes) : classes_(classes) {}
+
+  /// A node of class `owner` with these classes as children, repeated as the node repeats them. A
+  /// cost of plus infinity means that the node may not be selected. Throws `sinter::error` for a
+  /// cost that is no number or minus infinity. A node with its own class as child can be part of no
+  /// finite term and is left out.
+  void add_option(std::uint32_t owner, node_id id, double cost,
+                  std::span<const std::uint32_t> targets) {
+    if (std::isnan(cost) || cost == -std::numeric_limits<double>::infinity()) {
+      throw error("extract: the cost of node " + std::to_string(id) + " is " +
+                  std::to_string(cost) + ", expected a number or plus infinity");
+    }
+    if (std::isinf(cost)) return;
+    sorted_.assign(targets.begin(), targets.end());
+    std::sort(sorted_.begin(), sorted_.end());
+    if (std::binary_search(sorted_.begin(), sorted_.end(), owner)) return;
+    const auto first = static_cast<std::uint32_t>(out_.children.size());
+    for (std::size_t i = 0; i < sorted_.size(); ++i) {
+      if (i > 0 && sorted_[i] == sorted_[i - 1]) {
+        ++out_.children.back().count;
+      } else {
+        out_.children.push_back({sorted_[i], 1});
+      }
+    }
+    in_order_ = in_order_ && (out_.options.empty() || out_.options.back().owner <= owner);
+    out_.options.push_back(
+        {id, owner, first, static_cast<std::uint32_t>(out_.children.size()) - first, cost});
+  }
+
+  void add_root(std::uint32_t c) { out_.roots.push_back(c); }
+
+  extraction_problem finish() {
+    std::sort(out_.roots.begin(), out_.roots.end());
+    const std::vector<std::uint32_t> repeated = std::exchange(out_.roots, {});
+    for (std::size_t i = 0; i < repeated.size(); ++i) {
+      if (i > 0 && repeated[i] == repeated[i - 1]) {
+        ++out_.root_counts.back();
+      } else {
+        out_.roots.push_back(repeated[i]);
+        out_.root_counts.push_back(1);
+      }
+    }
+    if (!in_order_) {
+      std::stable_sort(out_.options.begin(), out_.options.end(),
+                       [](const auto& a, const auto& b) { return a.owner < b.owner; });
+    }
+    out_.first_option.assign(classes_ + 1, 0);
+    for (const auto& o : out_.options) ++out_.first_option[o.owner + 1];
+    out_.first_user.assign(classes_ + 1, 0);
+    for (const auto& c : out_.children) ++out_.first_user[c.target + 1];
+    for (std::size_t i = 0; i < classes_; ++i) {
+      out_.first_option[i + 1] += out_.first_option[i];
+      out_.first_user[i + 1] += out_.first_user[i];
+    }
+    out_.users.resize(out_.children.size());
+    std::vector<std::uint32_t> fill(out_.first_user.begin(), out_.first_user.end() - 1);
+    for (std::uint32_t i = 0; i < out_.options.size(); ++i) {
+      for (const auto& c : out_.children_of(i)) out_.users[fill[c.target]++] = i;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::size_t classes_;
+  bool in_order_ = true;
+  extraction_problem out_;
+  std::vector<std::uint32_t> sorted_;
+};
+
+/// The problem of an e-graph, and its class numbers.
+struct flat_egraph {
+  extraction_problem problem;
+  std::vector<std::uint32_t> dense;  ///< by class id, canonical or not: class of the problem
+};
+
+/// `cost(class_id, enode_view)` is the cost of a node alone: a number, or plus infinity where the
+/// node may not be selected. Throws `sinter::error` for anything else.
 template <class Language, class Cost>
-extraction_problem flatten(const egraph<Language>& graph, std::span<const class_id> roots,
-                           Cost&& cost_of) {
-  extraction_problem out;
+flat_egraph flatten(const egraph<Language>& graph, std::span<const class_id> roots, Cost&& cost) {
+  flat_egraph out;
   out.dense.assign(graph.class_id_end(), no_id);
   std::uint32_t count = 0;
   for (const class_id id : graph.classes()) out.dense[id] = count++;
   for (class_id id = 0; id < graph.class_id_end(); ++id) out.dense[id] = out.dense[graph.find(id)];
 
-  out.first_option.reserve(count + 1);
+  extraction_problem_builder builder(count);
   std::vector<std::uint32_t> targets;
   for (const class_id id : graph.classes()) {
-    const std::uint32_t owner = out.dense[id];
-    out.first_option.push_back(static_cast<std::uint32_t>(out.options.size()));
     for (const enode_view& node : graph.nodes(id)) {
-      const double cost = cost_of(id, node);
-      if (std::isnan(cost) || cost < 0) {
-        throw error("extract: the cost of a node of " +
-                    std::string(Language::operators[node.op].name) + " is " + std::to_string(cost) +
-                    ", expected 0 or more");
-      }
-      if (std::isinf(cost)) continue;
       targets.clear();
       for (const class_id c : node.children) targets.push_back(out.dense[c]);
-      std::sort(targets.begin(), targets.end());
-      if (std::binary_search(targets.begin(), targets.end(), owner)) continue;
-      const auto first = static_cast<std::uint32_t>(out.children.size());
-      for (std::size_t i = 0; i < targets.size(); ++i) {
-        if (i > 0 && targets[i] == targets[i - 1]) {
-          ++out.children.back().count;
-        } else {
-          out.children.push_back({targets[i], 1});
-        }
-      }
-      out.options.push_back(
-          {node.id, owner, first, static_cast<std::uint32_t>(out.children.size()) - first, cost});
+      builder.add_option(out.dense[id], node.id, cost(id, node), targets);
     }
   }
-  out.first_option.push_back(static_cast<std::uint32_t>(out.options.size()));
-
-  out.first_user.assign(count + 1, 0);
-  for (const auto& c : out.children) ++out.first_user[c.target + 1];
-  for (std::size_t i = 0; i < count; ++i) out.first_user[i + 1] += out.first_user[i];
-  out.users.resize(out.children.size());
-  std::vector<std::uint32_t> fill(out.first_user.begin(), out.first_user.end() - 1);
-  for (std::uint32_t i = 0; i < out.options.size(); ++i) {
-    for (const auto& c : out.children_of(i)) out.users[fill[c.target]++] = i;
-  }
-  for (const class_id root : roots) {
-    const std::uint32_t r = out.dense[root];
-    if (std::find(out.roots.begin(), out.roots.end(), r) == out.roots.end()) out.roots.push_back(r);
-  }
-  return out;
-}
-
-/// The cheapest derivation of every class by Knuth's generalisation of Dijkstra's algorithm ("A
-/// generalization of Dijkstra's algorithm"): optimal and free of cycles, in O(n log n), for a
-/// combination of costs that never falls below its parts.
-struct derivations {
-  std::vector<double> cost;           ///< by class; infinity: the class has no finite term
-  std::vector<std::uint32_t> choice;  ///< by class: option, or no_id
-  std::vector<std::uint32_t>
-      by_cost;  ///< options all of whose children have a term, cheapest first
-};
-
-enum class combine { sum, max };
-
-inline derivations derive(const extraction_problem& problem, combine how) {
-  struct item {
-    double cost;
-    std::uint32_t option;
-    bool operator<(const item& other)
-        const {  // a max-heap by default: the cheapest on top, then the lowest number
-      return cost != other.cost ? cost > other.cost : option > other.option;
-    }
-  };
-  derivations out;
-  out.cost.assign(problem.classes(), std::numeric_limits<double>::infinity());
-  out.choice.assign(problem.classes(), no_id);
-  std::vector<double> so_far(problem.options.size(), 0);
-  std::vector<std::uint32_t> missing(problem.options.size());
-  std::vector<item> heap;
-  // Shared sub-terms make tree costs grow exponentially with depth; they stay finite.
-  const auto push = [&](std::uint32_t i) {
-    heap.push_back(
-        {std::min(so_far[i] + problem.options[i].cost, std::numeric_limits<double>::max()), i});
-    std::push_heap(heap.begin(), heap.end());
-  };
-  for (std::uint32_t i = 0; i < problem.options.size(); ++i) {
-    missing[i] = problem.options[i].child_count;
-    if (missing[i] == 0) push(i);
-  }
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end());
-    const item best = heap.back();
-    heap.pop_back();
-    out.by_cost.push_back(best.option);
-    const std::uint32_t c = problem.options[best.option].owner;
-    if (out.choice[c] != no_id) continue;
-    out.choice[c] = best.option;
-    out.cost[c] = best.cost;
-    for (const std::uint32_t user : problem.users_of(c)) {
-      if (how == combine::max) {
-        so_far[user] = std::max(so_far[user], best.cost);
-      } else {
-        for (const auto& child : problem.children_of(user)) {
-          if (child.target == c) so_far[user] += child.count * best.cost;
-        }
-      }
-      if (--missing[user] == 0) push(user);
-    }
-  }
+  for (const class_id root : roots) builder.add_root(out.dense[root]);
+  out.problem = builder.finish();
   return out;
 }
 
