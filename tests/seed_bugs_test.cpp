@@ -136,7 +136,7 @@ TEST_CASE(
   for (int i = 0; i < 100; ++i) x = ir::matmul(x, x) * 0.1;
   g.outputs.push_back({x.id, -1});
   sn::program p(g, sinter::detail::all_code());
-  const sn::planning::plan& plan = plan_of(p, {filled({8, 8})});
+  const sn::planning::plan plan = plan_of(p, {filled({8, 8})});
   CHECK(plan.cost < 1e6);
   CHECK(plan.nests.size() <= 101);
 }
@@ -297,7 +297,7 @@ TEST_CASE("R1: lifetimes and fusion are computed, and both are in the report") {
   for (int i = 0; i < 6; ++i) chain = ir::matmul(ir::unary(op::tanh, chain * 0.5), x);
   g.outputs.push_back({chain.id, -1});
   sn::program p(g, sinter::detail::all_code(), {.disabled_rules = {"matmul-chain"}});
-  const sn::planning::plan& plan = plan_of(p, {filled({64, 64})});
+  const sn::planning::plan plan = plan_of(p, {filled({64, 64})});
   // Six scaled values, six tanh and five products between argument and output: 272 KiB if all of
   // them were stored and kept.
   constexpr std::size_t bytes = 64 * 64 * sizeof(float);
@@ -332,7 +332,7 @@ TEST_CASE(
   for (int i = 0; i < 3; ++i) chain = ir::matmul(chain, x);
   g.outputs.push_back({ir::matmul(chain, early).id, -1});
   sn::program p(g, sinter::detail::all_code(), {.disabled_rules = {"matmul-chain"}});
-  const sn::planning::plan& plan = plan_of(p, {filled({64, 64})});
+  const sn::planning::plan plan = plan_of(p, {filled({64, 64})});
   // While the second and the third link are computed three values are alive: early, which the last
   // product still needs, the link before and the link itself. The first link has no link before it,
   // and the result is no buffer of the arena.
@@ -404,7 +404,7 @@ TEST_CASE("Z1: every nest has a cost, and fusing is cheaper than not") {
   const value x = f32_argument(g, 0, {512, 512});
   g.outputs.push_back({ir::unary(op::exp, ir::unary(op::tanh, x) * 2.0).id, -1});
   sn::program p(g, sinter::detail::all_code());
-  const sn::planning::plan& plan = plan_of(p, {filled({512, 512})});
+  const sn::planning::plan plan = plan_of(p, {filled({512, 512})});
   REQUIRE(plan.nests.size() == 1);
   CHECK(plan.nests[0].predicted_nanoseconds > 0);
 }

@@ -3,6 +3,9 @@
 #pragma once
 
 #include "rule_cases.hpp"
+#include "rule_cases_matmul.hpp"
+#include "rule_cases_parts.hpp"
+#include "rule_cases_scalar.hpp"
 
 namespace sinter::test {
 
@@ -337,6 +340,11 @@ inline std::vector<rule_case> matmul_cases() {
          const value x = c.arg({c.a, c.k}), y = c.arg({c.k, c.n});
          return sides{matmul(-x, y), -matmul(x, y)};
        }},
+      {"matmul-neg",
+       [](g& c, value, value) {
+         const value x = c.arg({c.a, c.k}), y = c.arg({c.n, c.k});
+         return sides{matmul(x, -y, false, true), -matmul(x, y, false, true)};
+       }},
       {"collapse-batch",
        [](g& c, value, value) {
          const value x = c.arg({c.a, c.m, c.k}), w = c.arg({1, c.k, c.n});
@@ -407,7 +415,9 @@ inline std::vector<rule_case> matmul_cases() {
 inline std::vector<rule_case> all_cases() {
   std::vector<rule_case> out;
   for (const auto& theme :
-       {elementary_cases(), movement_cases(), reduction_cases(), matmul_cases()})
+       {elementary_cases(), algebra_cases(), strength_cases(), recognition_cases(),
+        movement_cases(), part_cases(), reduction_cases(), order_cases(), matmul_cases(),
+        matmul_factor_cases(), matmul_sum_cases(), indexing_cases()})
     out.insert(out.end(), theme.begin(), theme.end());
   return out;
 }

@@ -5,6 +5,7 @@
 // for NaN.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include <sinter/rules/rule.hpp>
@@ -94,6 +95,33 @@ inline bool embeds(dtype from, dtype to) {
   }
 }
 
+inline bool keeps_type(const tensor_egraph& graph, const tensor_match& m) {
+  return node_of(graph, m["?x"]).type == node_of(graph, m.root()).type;
+}
+inline bool integer_x_fills_root(const tensor_egraph& graph, const tensor_match& m) {
+  return is_integral(node_of(graph, m.root()).type) && x_fills_root(graph, m);
+}
+// Minus infinity is below everything, infinity above; with a NaN both stay NaN.
+inline bool is_below_all(const tensor_egraph& graph, const tensor_match& m) {
+  const facts& c = graph.data(m["?c"]);
+  return c.is_constant && c.constant == -std::numeric_limits<double>::infinity() &&
+         x_fills_root(graph, m);
+}
+inline bool is_above_all(const tensor_egraph& graph, const tensor_match& m) {
+  const facts& c = graph.data(m["?c"]);
+  return c.is_constant && c.constant == std::numeric_limits<double>::infinity() &&
+         x_fills_root(graph, m);
+}
+
+// (where ?c (where ?c ?x ?_) ?y): ?c has one value in one place. But a scalar choice beside a
+// tensor that is dropped must keep its shape.
+inline bool keeps_shape_of_choice(const tensor_egraph& graph, const tensor_match& m) {
+  const symbolic_shape& wanted = shape_of(graph, m.root());
+  return root_varies(graph, m) &&
+         (shape_of(graph, m["?x"]) == wanted || shape_of(graph, m["?y"]) == wanted ||
+          shape_of(graph, m["?c"]) == wanted);
+}
+
 // (cast[?t] (cast[?_] ?x)) where the inner cast loses nothing
 inline std::optional<class_id> cast_cast(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
@@ -161,6 +189,17 @@ inline rule_table algebra_rules() {
       {"maximum-twice", normalise, exact, "(maximum (maximum ?x ?y) ?y)", "(maximum ?x ?y)"},
       {"minimum-twice", normalise, exact, "(minimum (minimum ?x ?y) ?y)", "(minimum ?x ?y)"},
 
+      {"maximum-of-least", normalise, exact, "(maximum ?x ?c)", "?x", is_below_all},
+      {"minimum-of-greatest", normalise, exact, "(minimum ?x ?c)", "?x", is_above_all},
+      {"maximum-absorbs", normalise, exact, "(maximum ?x (minimum ?x ?y))", "?x",
+       integer_x_fills_root},  // a NaN in ?y would stay
+      {"minimum-absorbs", normalise, exact, "(minimum ?x (maximum ?x ?y))", "?x",
+       integer_x_fills_root},
+      {"maximum-neg", improve, reassociates, "(maximum (neg ?x) (neg ?y))", "(neg (minimum ?x ?y))",
+       is_signed_or_float},  // of zeros of both signs
+      {"minimum-neg", improve, reassociates, "(minimum (neg ?x) (neg ?y))", "(neg (maximum ?x ?y))",
+       is_signed_or_float},
+
       // Truth values and selection
       {"not-not", normalise, exact, "(logical_not (logical_not ?x))", "?x"},
       {"not-equal", normalise, exact, "(logical_not (equal ?x ?y))", "(not_equal ?x ?y)"},
@@ -171,6 +210,14 @@ inline rule_table algebra_rules() {
       {"where-not", normalise, exact, "(where (logical_not ?c) ?x ?y)", "(where ?c ?y ?x)"},
       {"where-true", normalise, exact, "(where 1 ?x ?_)", "?x", x_fills_root},
       {"where-false", normalise, exact, "(where 0 ?_ ?x)", "?x", x_fills_root},
+      {"where-where", normalise, exact, "(where ?c (where ?c ?x ?_) ?y)", "(where ?c ?x ?y)",
+       keeps_shape_of_choice},
+      {"where-where", normalise, exact, "(where ?c ?x (where ?c ?_ ?y))", "(where ?c ?x ?y)",
+       keeps_shape_of_choice},
+      {"and-absorbs", normalise, exact, "(bit_and ?x (bit_or ?x ?y))", "?x", x_fills_root},
+      {"or-absorbs", normalise, exact, "(bit_or ?x (bit_and ?x ?y))", "?x", x_fills_root},
+      {"xor-twice", normalise, exact, "(bit_xor (bit_xor ?x ?y) ?y)", "?x", x_fills_root},
+      {"identity-cast", normalise, exact, "(cast[?t] ?x)", "?x", keeps_type},
       {"cast-cast", normalise, exact, "(cast[?t] (cast[?s] ?x))", cast_cast},
 
       // One rounding instead of two, as an alternative that the plan may choose.

@@ -3,16 +3,55 @@
 // disappears, broadcasts go outward. All of it is exact.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sinter/rules/movement_parts.hpp>
 #include <sinter/rules/movement_sides.hpp>
 #include <sinter/rules/rule.hpp>
 
 namespace sinter::rules {
 
+namespace movement {
+
+template <op Code>
+void append_unary_rules_of(rule_table& out) {
+  using enum phase;
+  using enum rounding;
+  const std::string name(ir::name(Code));
+  const auto applied = [&](std::string_view operand) {
+    return "(" + name + " " + std::string(operand) + ")";
+  };
+  const std::string two = "(concat[?p] " + applied("?a") + " " + applied("?b");
+  out.push_back({"concat-of-unary", improve, exact, two + ")", concat_of_unary<Code, 2>});
+  out.push_back({"concat-of-unary", improve, exact, two + " " + applied("?c") + ")",
+                 concat_of_unary<Code, 3>});
+  // What constant folding does not evaluate has no fill value (rules/fold.hpp).
+  if constexpr (Code == op::neg || Code == op::abs || Code == op::relu || Code == op::sqrt ||
+                Code == op::floor || Code == op::ceil || Code == op::round || Code == op::sign)
+    out.push_back(
+        {"unary-of-pad", improve, exact, "(" + name + " (pad[?q] ?x))", unary_of_pad<Code>});
+}
+
+template <std::size_t... Codes>
+void append_unary_rules(rule_table& out, std::index_sequence<Codes...>) {
+  const auto append_if_unary = [&out]<std::size_t Code>() {
+    constexpr op code = static_cast<op>(Code);
+    if constexpr (ir::is_elementwise(code) && ir::info(code).arity == 1 && code != op::cast &&
+                  code != op::stop_gradient)
+      append_unary_rules_of<code>(out);
+  };
+  (append_if_unary.template operator()<Codes>(), ...);
+}
+
+}  // namespace movement
+
 inline rule_table movement_rules() {
   using enum phase;
   using enum rounding;
   using namespace movement;
-  return {
+  rule_table out{
       {"permute-permute", normalise, exact, "(permute[?p] (permute[?q] ?x))", permute_permute},
       {"reshape-reshape", normalise, exact, "(reshape[?p] (reshape[?q] ?x))", reshape_reshape},
       {"broadcast-broadcast", normalise, exact, "(broadcast_to[?p] (broadcast_to[?q] ?x))",
@@ -49,7 +88,33 @@ inline rule_table movement_rules() {
       {"concat-slices", normalise, exact,
        "(concat[?p] (slice[?a] ?x) (slice[?b] ?x) (slice[?c] ?x) (slice[?d] ?x))",
        concat_slices<4>},
+
+      {"concat-concat", normalise, exact, "(concat[?p] (concat[?p] ?a ?b) ?c)", concat_concat<3>},
+      {"concat-concat", normalise, exact, "(concat[?p] ?a (concat[?p] ?b ?c))", concat_concat<3>},
+      {"concat-concat", normalise, exact, "(concat[?p] (concat[?p] ?a ?b) (concat[?p] ?c ?d))",
+       concat_concat<4>},
+      {"concat-concat", normalise, exact, "(concat[?p] (concat[?p] ?a ?b ?c) ?d)",
+       concat_concat<4>},
+      {"concat-concat", normalise, exact, "(concat[?p] ?a (concat[?p] ?b ?c ?d))",
+       concat_concat<4>},
+      {"concat-constant", normalise, exact, "(concat[?p] ?x ?c)", concat_constant<true>},
+      {"concat-constant", normalise, exact, "(concat[?p] ?c ?x)", concat_constant<false>},
+      {"permute-concat", improve, exact, "(permute[?p] (concat[?q] ?a ?b))", permute_concat<2>},
+      {"permute-concat", improve, exact, "(permute[?p] (concat[?q] ?a ?b ?c))", permute_concat<3>},
+      {"flip-concat", improve, exact, "(flip[?p] (concat[?q] ?a ?b))", flip_concat<2>},
+      {"flip-concat", improve, exact, "(flip[?p] (concat[?q] ?a ?b ?c))", flip_concat<3>},
+
+      {"identity-pad", normalise, exact, "(pad[?p] ?x)", "?x", pads_nothing},
+      {"identity-concat", normalise, exact, "(concat[?p] ?x)", "?x"},
+      {"flip-units", normalise, exact, "(flip[?p] ?x)", flip_units},
+      {"permute-pad", improve, exact, "(permute[?p] (pad[?q] ?x))", permute_pad},
+      {"flip-pad", improve, exact, "(flip[?p] (pad[?q] ?x))", flip_pad},
+      {"slice-permute", improve, exact, "(slice[?p] (permute[?q] ?x))", slice_permute},
+      {"slice-flip", improve, exact, "(slice[?p] (flip[?q] ?x))", slice_flip},
+      {"slice-reshape", improve, exact, "(slice[?p] (reshape[?q] ?x))", slice_reshape},
   };
+  append_unary_rules(out, std::make_index_sequence<static_cast<std::size_t>(ir::op_count)>{});
+  return out;
 }
 
 }  // namespace sinter::rules

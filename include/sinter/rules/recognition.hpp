@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include <sinter/rules/matmul_sums.hpp>
 #include <sinter/rules/rule.hpp>
 
 namespace sinter::rules {
@@ -26,6 +27,34 @@ inline bool is_inverse_root_two(const tensor_egraph& graph, const tensor_match& 
 }
 inline bool has_tanh_constants(const tensor_egraph& graph, const tensor_match& m) {
   return is_near(graph, m["?c"], 0.79788456080286535588) && is_near(graph, m["?k"], 0.044715);
+}
+
+inline bool is_finite_shift(const tensor_egraph& graph, const tensor_match& m) {
+  const facts& known = graph.data(m["?c"]);
+  return known.is_constant && std::isfinite(known.constant) && x_fills_root(graph, m);
+}
+
+// (reduce_sum[?p] (where (equal ?i ?l) (log_softmax[?a] ?x) 0)) where ?i counts the classes along
+// the last axis and ?l repeats a label per row: minus the cross-entropy.
+inline std::optional<class_id> cross_entropy_of(tensor_egraph& graph, const tensor_match& m) {
+  right_side side(graph, m);
+  const ir::value x = side["?x"], labels = side["?l"];
+  const int last = x.rank() - 1;
+  const std::int64_t axes = std::int64_t{1} << last;
+  if (side.attribute("?p") != axes || side.attribute("?a") != axes || labels.rank() != x.rank() ||
+      !is_one(labels.extent(last)) || !is_integral(labels.type()) || labels.type() == dtype::u8)
+    return std::nullopt;
+  symbolic_shape rows = x.shape();
+  rows.pop_back();
+  for (int i = 0; i < last; ++i)
+    if (!(labels.extent(i) == rows[i])) return std::nullopt;
+  const ir::value flat = ir::reshape(labels, rows);
+  const ir::value loss{x.owner, ir::append(*x.owner, op::cross_entropy, {x.id, flat.id})};
+  return side.finish(-ir::reshape(loss, side.root().shape()));
+}
+inline bool counts_last_axis(const tensor_egraph& graph, const tensor_match& m) {
+  const int rank = static_cast<int>(shape_of(graph, m["?x"]).size());
+  return rank >= 1 && matmul::counted_axis(graph, m["?i"]) == rank - 1;
 }
 
 // softmax(x - max x) would be taken for a softmax of its own; it is the expansion of softmax(x).
@@ -67,6 +96,40 @@ inline rule_table recognition_rules() {
       {"find-gelu-tanh", improve, reassociates,
        "(mul (mul ?x (add (tanh (mul (mul ?x (add (mul (mul ?x ?x) ?k) 1)) ?c)) 1)) 0.5)",
        "(gelu_tanh ?x)", has_tanh_constants},
+
+      {"find-softplus", improve, reassociates, "(add (relu ?x) (log (add (exp (neg (abs ?x))) 1)))",
+       "(softplus ?x)"},
+      {"find-tanh", improve, reassociates, "(add (mul (sigmoid (mul ?x 2)) 2) -1)", "(tanh ?x)",
+       x_fills_root},
+      {"find-tanh", improve, reassociates,
+       "(div (sub (exp ?x) (exp (neg ?x))) (add (exp ?x) (exp (neg ?x))))", "(tanh ?x)"},
+      {"find-tanh", improve, reassociates,
+       "(div (add (exp (mul ?x 2)) -1) (add (exp (mul ?x 2)) 1))", "(tanh ?x)", x_fills_root},
+      {"log-of-sigmoid", improve, reassociates, "(log (sigmoid ?x))", "(neg (softplus (neg ?x)))"},
+
+      // A shift of all elements of a row by a number, or by its own maximum, changes nothing; by
+      // something else it would where that is infinite.
+      {"softmax-shift", recognise, reassociates, "(softmax[?a] (add ?x ?c))", "(softmax[?a] ?x)",
+       is_finite_shift},
+      {"softmax-shift", recognise, reassociates, "(log_softmax[?a] (add ?x ?c))",
+       "(log_softmax[?a] ?x)", is_finite_shift},
+      {"softmax-shift", recognise, reassociates, "(softmax[?a] (sub ?x ?c))", "(softmax[?a] ?x)",
+       is_finite_shift},
+      {"softmax-shift", recognise, reassociates, "(log_softmax[?a] (sub ?x ?c))",
+       "(log_softmax[?a] ?x)", is_finite_shift},
+      {"softmax-of-shifted", recognise, reassociates,
+       "(softmax[?a] (sub ?x (broadcast_to[?s] (reduce_max[?a] ?x))))", "(softmax[?a] ?x)"},
+      {"softmax-of-shifted", recognise, reassociates,
+       "(log_softmax[?a] (sub ?x (broadcast_to[?s] (reduce_max[?a] ?x))))", "(log_softmax[?a] ?x)"},
+      {"softmax-of-log-softmax", recognise, reassociates, "(softmax[?a] (log_softmax[?a] ?x))",
+       "(softmax[?a] ?x)"},
+      {"softmax-of-log-softmax", recognise, reassociates, "(log_softmax[?a] (log_softmax[?a] ?x))",
+       "(log_softmax[?a] ?x)"},
+      tensor_rule(
+          "find-cross-entropy", recognise, reassociates,
+          "(reduce_sum[?p] (where (equal ?i (broadcast_to[?b] ?l)) (log_softmax[?a] ?x) 0))",
+          cross_entropy_of, counts_last_axis)
+          .searched_fully(),
 
       // Without the subtraction of the largest element these overflow where the composites do not.
       {"find-softmax", recognise, reassociates,

@@ -59,6 +59,19 @@ inline dim product_of(ir::graph& g, std::span<const dim> extents) {
   return total;
 }
 
+/// The number of elements for the extents at hand. It may choose what to write, never what is
+/// equal.
+inline double elements_at_hand(const ir::graph& g, const symbolic_shape& shape) {
+  double total = 1;
+  for (dim d : shape) {
+    if (d.is_constant())
+      total *= static_cast<double>(d.constant());
+    else if (!g.symbol_values.empty())
+      total *= static_cast<double>(g.dims.evaluate(d, g.symbol_values));
+  }
+  return total;
+}
+
 /// Do `a` and `b` differ in axes of extent 1 alone?
 inline bool same_but_ones(const symbolic_shape& a, const symbolic_shape& b) {
   symbolic_shape x, y;
@@ -102,7 +115,8 @@ class right_side {
   /// The class of `v`, or nothing if `v` is no value of the root's shape and dtype, or is one only
   /// for some extents. A root that is a constant needs no other forms.
   std::optional<class_id> finish(ir::value v) {
-    const ir::node& wanted = root().get();
+    const ir::value target = root();
+    const ir::node& wanted = target.get();
     if (!is_usable(v) || !(v.get().shape == wanted.shape)) return std::nullopt;
     return graph_.language().add(graph_, v);
   }
@@ -179,6 +193,20 @@ inline bool is_constant(const tensor_egraph& graph, class_id id) {
 }
 inline bool is_float(const tensor_egraph& graph, class_id id) {
   return is_floating(node_of(graph, id).type);
+}
+
+/// How many nodes of an op the class has. Rules that gather factors, terms or exponents in one
+/// place ask whether that was done already: a class that contains itself (x is x times what is 1,
+/// which the analysis does not know) would find a longer product in every round, and n terms have
+/// many orders.
+inline std::size_t count(const tensor_egraph& graph, class_id id, op code) {
+  std::size_t found = 0;
+  for (const eqsat::enode_view& node : graph.nodes(id))
+    found += node.op == static_cast<std::uint16_t>(code) ? 1 : 0;
+  return found;
+}
+inline bool holds(const tensor_egraph& graph, class_id id, op code) {
+  return count(graph, id, code) != 0;
 }
 
 /// What is known to be a constant needs no other forms; two ways to compute it may even differ in

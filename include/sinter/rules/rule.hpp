@@ -3,6 +3,8 @@
 // table of them; the engine's program for a rule is made from this text when a saturation starts.
 #pragma once
 
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,6 +25,8 @@ enum class rounding : std::uint8_t {
 /// that what recognition finds is not taken apart again.
 enum class phase : std::uint8_t { normalise, recognise, expand, improve };
 
+using operator_set = std::bitset<operator_count>;
+
 /// `left => right`, or `left => compute(match)`, where `when` holds. Several rules may share a
 /// name: they are one rule for several ops or orders of operands, counted and switched off
 /// together. The text is parsed at run time, once per process: most patterns are made for every op
@@ -34,6 +38,8 @@ struct tensor_rule {
   std::string left;
   std::string right;  // empty with `compute`
   eqsat::rule<tensor_language> program;
+  std::size_t name_number = 0;  // among the names of all rules
+  operator_set reads, writes;   // operators of the left side; of the right side where it is text
 
   tensor_rule(std::string_view rule_name, rules::phase runs, rounding how, std::string from,
               std::string to, condition when = nullptr)
@@ -60,6 +66,14 @@ struct tensor_rule {
     program.guard = when;
     const eqsat::pattern_pair pair[] = {{left, right}};
     eqsat::report_fault(eqsat::build_rule<tensor_language>(program, pair));
+    const auto operators_of = [](const eqsat::pattern_list& patterns) {
+      operator_set out;
+      for (const eqsat::pattern_term& term : patterns.terms)
+        if (term.kind == eqsat::term_kind::apply) out.set(term.op);
+      return out;
+    };
+    reads = operators_of(program.left.patterns);
+    writes = operators_of(program.right);
   }
 };
 

@@ -11,7 +11,9 @@
 
 #include <sinter/rules/algebra.hpp>
 #include <sinter/rules/composite.hpp>
+#include <sinter/rules/distribution.hpp>
 #include <sinter/rules/elementwise.hpp>
+#include <sinter/rules/indexing.hpp>
 #include <sinter/rules/matmul.hpp>
 #include <sinter/rules/movement.hpp>
 #include <sinter/rules/recognition.hpp>
@@ -25,11 +27,12 @@ namespace sinter::rules {
 inline std::span<const tensor_rule> all_rules() {
   static const rule_table rules = [] {
     rule_table out;
-    out.reserve(512);
+    out.reserve(1024);
     const auto append = [&out](rule_table&& theme) {
       std::ranges::move(theme, std::back_inserter(out));
     };
     append(algebra_rules());
+    append(distribution_rules());
     append(strength_rules());
     append(recognition_rules());
     append(composite_rules());
@@ -37,6 +40,13 @@ inline std::span<const tensor_rule> all_rules() {
     append(elementwise_rules());
     append(reduction_rules());
     append(matmul_rules());
+    append(indexing_rules());
+    std::vector<std::string_view> names;
+    for (tensor_rule& rule : out) {
+      const auto known = std::ranges::find(names, rule.name);
+      rule.name_number = static_cast<std::size_t>(known - names.begin());
+      if (known == names.end()) names.push_back(rule.name);
+    }
     return out;
   }();
   return rules;
@@ -46,7 +56,7 @@ inline std::span<const tensor_rule> all_rules() {
 inline std::vector<std::string_view> rule_names() {
   std::vector<std::string_view> out;
   for (const tensor_rule& rule : all_rules())
-    if (std::ranges::find(out, rule.name) == out.end()) out.push_back(rule.name);
+    if (rule.name_number == out.size()) out.push_back(rule.name);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sinter/egraph/runner.hpp>
@@ -129,30 +130,72 @@ inline std::size_t iterations_of(phase now, const saturate_options& options) {
   switch (now) {
     case phase::normalise: return 12;
     case phase::recognise: return 6;
-    case phase::expand: return 1;  // what an expansion contains is primitive
+    case phase::expand: return 4;  // what an expansion contains is primitive: two suffice
     case phase::improve: return options.iterations;
   }
   return 0;
 }
 
+inline operator_set operators_in(const tensor_egraph& graph) {
+  operator_set out;
+  for (std::size_t code = 0; code < operator_count; ++code)
+    out.set(code, !graph.nodes_by_operator(static_cast<std::uint16_t>(code)).empty());
+  return out;
+}
+
+// What the e-graph has, what computed right-hand sides write most, and what the other rules make of
+// it.
+inline operator_set operators_expected(std::span<const tensor_rule* const> admitted,
+                                       operator_set present) {
+  for (op code : {op::constant, op::neg, op::add, op::sub, op::mul, op::reshape, op::permute,
+                  op::broadcast_to, op::slice, op::reduce_sum})
+    present.set(static_cast<std::size_t>(code));
+  for (operator_set before; before != present;) {
+    before = present;
+    for (const tensor_rule* rule : admitted)
+      if ((rule->reads & ~present).none()) present |= rule->writes;
+  }
+  return present;
+}
+
+// Most rules are made for every op of the table and most ops are in no graph: only rules whose
+// operators are there run. Should a right-hand side have written another operator, they run again
+// with the rules that it wakes.
 inline void run_phase(tensor_egraph& graph, phase now, const saturate_options& options,
                       eqsat::limits limits, saturation_report& report) {
   const auto started = std::chrono::steady_clock::now();
-  const rule_policy admitted = options.policy();
-  std::vector<eqsat::rule<tensor_language>> rules;
+  const rule_policy policy = options.policy();
+  std::vector<const tensor_rule*> admitted;
   for (const tensor_rule& rule : all_rules())
-    if (runs_in(rule.phase, now) && admitted.admits(rule)) rules.push_back(rule.program);
-  limits.iterations = iterations_of(now, options);
-  const auto result = eqsat::saturate<tensor_language>(graph, rules, limits);
-  for (const auto& each : result.rules)
-    for (rule_count& count : report.rules)
-      if (count.name == each.name) {
-        count.matches += each.matches;
-        count.applied += each.applications;
-      }
+    if (runs_in(rule.phase, now) && policy.admits(rule)) admitted.push_back(&rule);
+  phase_report done{now};
+  operator_set active;
+  for (operator_set wanted = operators_expected(admitted, operators_in(graph)); wanted != active;
+       wanted |= operators_in(graph)) {
+    active = wanted;
+    std::vector<eqsat::rule<tensor_language>> rules;
+    std::vector<std::size_t> names;
+    rules.reserve(admitted.size());
+    for (const tensor_rule* rule : admitted) {
+      if ((rule->reads & ~active).any()) continue;
+      rules.push_back(rule->program);
+      names.push_back(rule->name_number);
+    }
+    limits.iterations = iterations_of(now, options) - done.iterations;
+    const auto result = eqsat::saturate<tensor_language>(graph, rules, limits);
+    for (std::size_t i = 0; i < result.rules.size(); ++i) {
+      report.rules[names[i]].matches += result.rules[i].matches;
+      report.rules[names[i]].applied += result.rules[i].applications;
+    }
+    done.stopped = result.stop_reason;
+    done.iterations += result.iterations;
+    if (result.stop_reason != eqsat::stop_reason::saturated) break;
+  }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
-  report.phases.push_back({now, result.stop_reason, result.iterations, graph.node_count(),
-                           graph.class_count(), took.count()});
+  done.nodes = graph.node_count();
+  done.classes = graph.class_count();
+  done.seconds = took.count();
+  report.phases.push_back(done);
 }
 
 }  // namespace detail
@@ -165,10 +208,7 @@ inline saturation_report saturate(tensor_egraph& graph, const saturate_options& 
   saturation_report report;
   graph.rebuild();
   report.nodes_before = graph.node_count();
-  const rule_policy admitted = options.policy();
-  for (const tensor_rule& rule : all_rules())
-    if (admitted.admits(rule) && report.find(rule.name) == nullptr)
-      report.rules.push_back({rule.name});
+  for (std::string_view name : rule_names()) report.rules.push_back({name});
 
   eqsat::limits limits;
   limits.nodes = std::max(options.least_nodes, options.nodes_per_traced_node * report.nodes_before);
@@ -177,6 +217,14 @@ inline saturation_report saturate(tensor_egraph& graph, const saturate_options& 
   for (phase now : {phase::normalise, phase::recognise, phase::expand, phase::improve})
     detail::run_phase(graph, now, options, limits, report);
 
+  const rule_policy policy = options.policy();
+  std::vector<bool> admitted(report.rules.size(), false);
+  for (const tensor_rule& rule : all_rules())
+    if (policy.admits(rule)) admitted[rule.name_number] = true;
+  std::vector<rule_count> counts;
+  for (std::size_t i = 0; i < report.rules.size(); ++i)
+    if (admitted[i]) counts.push_back(report.rules[i]);
+  report.rules = std::move(counts);
   report.nodes = graph.node_count();
   report.classes = graph.class_count();
   report.refused_unions = graph.refused_unions();
