@@ -76,17 +76,29 @@ class memory_planner {
                     : 0;
   }
 
-  // Aliases between buffers that are one piece of memory are no work.
+  // Aliases between buffers that are one piece of memory are no work. Those of an argument stay:
+  // the executor forwards their buffer to the argument's memory, so that another name of the buffer
+  // has to be an alias of the argument as well.
   void drop_aliases() {
-    std::erase_if(p_.nests, [&](const nest& n) {
-      if (n.kind != nest_kind::alias) return false;
-      const buffer& from = buffer_at(n.accesses[0].buffer);
-      const buffer& to = buffer_at(n.stores[0].buffer);
-      if (from.place != to.place || from.number != to.number || from.place == place::argument)
-        return false;
-      if (from.place == place::arena) groups_.join(n.accesses[0].buffer, n.stores[0].buffer);
-      return true;
-    });
+    std::vector<int> kept(p_.buffers.size(), -1);  // by buffer: the nest that forwards it
+    std::vector<nest> remaining;
+    for (nest& n : p_.nests) {
+      if (n.kind == nest_kind::alias) {
+        const int written = n.stores[0].buffer;
+        if (const int first = kept[index(n.accesses[0].buffer)]; first >= 0)
+          n.accesses[0] = remaining[index(first)].accesses[0];
+        const buffer& from = buffer_at(n.accesses[0].buffer);
+        const buffer& to = buffer_at(written);
+        if (from.place == to.place && from.number == to.number && from.place != place::argument) {
+          if (from.place == place::arena) groups_.join(n.accesses[0].buffer, written);
+          continue;
+        }
+        if (from.place == place::argument && to.place == place::arena)
+          kept[index(written)] = static_cast<int>(remaining.size());
+      }
+      remaining.push_back(std::move(n));
+    }
+    p_.nests = std::move(remaining);
   }
 
   // A result goes over the first operand that dies in its nest and allows it.
