@@ -108,13 +108,14 @@ plan linear(dim m, dim n, dim k, bool both) {
 }  // namespace
 
 TEST_CASE("matmul with bias and relu, one store and two") {
-  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{5, 7, 3},
-                                {200, 300, 64},
-                                {513, 10, 130},
-                                {1, 1000, 300},
-                                {1000, 1, 300},
-                                {4, 6, 0},
-                                {0, 3, 4}}) {
+  for (const auto& extents : {std::array<std::int64_t, 3>{5, 7, 3},
+                              {200, 300, 64},
+                              {513, 10, 130},
+                              {1, 1000, 300},
+                              {1000, 1, 300},
+                              {4, 6, 0},
+                              {0, 3, 4}}) {
+    const std::int64_t m = extents[0], n = extents[1], k = extents[2];
     for (bool both : {false, true}) {
       CAPTURE(m);
       CAPTURE(n);

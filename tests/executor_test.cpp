@@ -84,12 +84,13 @@ std::vector<double> softmax(const std::vector<float>& x, std::int64_t rows, std:
 }  // namespace
 
 TEST_CASE("element-wise: broadcast, permuted, flipped, sliced and strided operands") {
-  for (const auto& [m, n] : {std::pair<std::int64_t, std::int64_t>{3, 5},
-                             {70, 130},
-                             {513, 3},
-                             {2, 3000},
-                             {1, 1},
-                             {40, 1}}) {
+  for (const auto& extents : {std::pair<std::int64_t, std::int64_t>{3, 5},
+                              {70, 130},
+                              {513, 3},
+                              {2, 3000},
+                              {1, 1},
+                              {40, 1}}) {
+    const std::int64_t m = extents.first, n = extents.second;
     CAPTURE(m);
     CAPTURE(n);
     plan p;
@@ -226,12 +227,13 @@ TEST_CASE("iota, extents, casts and random numbers follow positions, not memory"
 }
 
 TEST_CASE("softmax: short rows, kept rows, rows in chunks, recomputed rows, over the first axis") {
-  for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{50, 7},
-                                      {9, 1024},
-                                      {11, 5000},
-                                      {9, 40000},
-                                      {3, 100000},
-                                      {1, 1}}) {
+  for (const auto& extents : {std::pair<std::int64_t, std::int64_t>{50, 7},
+                              {9, 1024},
+                              {11, 5000},
+                              {9, 40000},
+                              {3, 100000},
+                              {1, 1}}) {
+    const std::int64_t rows = extents.first, columns = extents.second;
     for (bool with_library : {true, false}) {
       CAPTURE(columns);
       CAPTURE(with_library);
@@ -244,8 +246,9 @@ TEST_CASE("softmax: short rows, kept rows, rows in chunks, recomputed rows, over
       CHECK(largest_difference(y, softmax(x, rows, columns, columns, 1)) < 1e-6);
     }
   }
-  for (const auto& [rows, columns] :
+  for (const auto& extents :
        {std::pair<std::int64_t, std::int64_t>{50, 7}, {100, 300}, {33, 9000}}) {
+    const std::int64_t rows = extents.first, columns = extents.second;
     CAPTURE(columns);
     const plan p = softmax_plan(rows, columns, true);
     const auto x = values(rows * columns, 1);
@@ -333,7 +336,8 @@ TEST_CASE("full reductions are split by shape; mean squared error") {
 }
 
 TEST_CASE("argmax over several inner axes, and identities of empty rows") {
-  for (const auto& [m, k, n] : {std::array<std::int64_t, 3>{4, 3, 5}, {2, 40, 1000}, {9, 2, 900}}) {
+  for (const auto& extents : {std::array<std::int64_t, 3>{4, 3, 5}, {2, 40, 1000}, {9, 2, 900}}) {
+    const std::int64_t m = extents[0], k = extents[1], n = extents[2];
     plan p;
     // Reduced over axes 0 and 2 of [k, m, n]: positions count along (axis 0, axis 2).
     const symbolic_shape space = shape({k, m, n});
@@ -384,12 +388,13 @@ TEST_CASE("argmax over several inner axes, and identities of empty rows") {
 
 TEST_CASE(
     "column nests: a map, a reduction over leading or middle axes, steps behind it, a by-product") {
-  for (const auto& [batch, rows, columns] : {std::array<std::int64_t, 3>{1, 100, 17},
-                                             {3, 70, 300},
-                                             {1, 5000, 130},
-                                             {2, 0, 5},
-                                             {1, 40, 6000},
-                                             {40, 9, 8}}) {
+  for (const auto& extents : {std::array<std::int64_t, 3>{1, 100, 17},
+                              {3, 70, 300},
+                              {1, 5000, 130},
+                              {2, 0, 5},
+                              {1, 40, 6000},
+                              {40, 9, 8}}) {
+    const std::int64_t batch = extents[0], rows = extents[1], columns = extents[2];
     CAPTURE(batch);
     CAPTURE(rows);
     CAPTURE(columns);
