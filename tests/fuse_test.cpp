@@ -102,6 +102,14 @@ TEST_CASE("views with any strides are read in place") {
   CHECK(f(even, backwards) == sn::tensor<float, 1>{5, 6, 7});
 }
 
+TEST_CASE("the e-graph as egglog text") {
+  auto f = sn::fuse([](auto x) { return sn::relu(x) * 2.0f; });
+  const std::string text = f.egglog(sn::tensor<float, 1>(4));
+  CHECK(text.starts_with("(datatype Term\n"));
+  CHECK(text.find("(op-relu String Term)") != std::string::npos);
+  CHECK(text.find("(union (class ") != std::string::npos);
+}
+
 TEST_CASE("prepare plans and runs nothing") {
   auto f = sn::fuse([](auto x) { return sn::outputs(sn::assign(x, x + 1.0f), sn::sum(x)); });
   sn::tensor<float, 1> x{1, 2};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -102,6 +103,42 @@ TEST_CASE_TEMPLATE("products of integers", T, std::uint8_t, std::int32_t, std::i
     check_shape<T>(5, 7, k);
     check_shape<T>(16, 1, k);
   }
+}
+
+TEST_CASE("a matrix that was packed before gives the same bits") {
+  // More columns than a panel, more depth than a piece, and a vector, which reads b itself.
+  for (const auto& [m, n, k] :
+       {std::array<std::int64_t, 3>{8, 50, 20}, {33, 401, 900}, {5, 96, 385}, {1, 70, 40}})
+    for (const bool transpose_b : {false, true}) {
+      CAPTURE(m);
+      CAPTURE(n);
+      CAPTURE(k);
+      const std::vector<float> a = some_values<float>(m * k, 1), b = some_values<float>(n * k, 2);
+      std::vector<float> plain(static_cast<std::size_t>(m * n)), packed = plain;
+      aligned_workspace workspace(exec::gemm_workspace_bytes(sn::dtype::f32, m, n, k)),
+          whole_b(static_cast<std::size_t>(exec::gemm_packed_elements(n, k)) * sizeof(float));
+      exec::matrix_product product{m,
+                                   n,
+                                   k,
+                                   a.data(),
+                                   k,
+                                   false,
+                                   b.data(),
+                                   transpose_b ? k : n,
+                                   transpose_b,
+                                   plain.data(),
+                                   n,
+                                   false,
+                                   workspace.get()};
+      exec::gemm<float>(product);
+      product.pack_into = whole_b.get();
+      exec::gemm<float>(product);
+      product.pack_into = nullptr;
+      product.packed_b = whole_b.get();
+      product.c = packed.data();
+      exec::gemm<float>(product);
+      CHECK(plain == packed);
+    }
 }
 
 TEST_CASE("the blocks cover the result, and the grid knows only the shape") {

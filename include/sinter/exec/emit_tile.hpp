@@ -336,6 +336,12 @@ class tile_emitter {
     // Straight into the output where that can be written in place.
     for (std::size_t k = 0; k < s_.stores.size(); ++k) {
       if (!is_full_store(k, phase) || s_.stores[k].deferred || !stores_value(k, i)) continue;
+      if (s_.request().result_is_external) {
+        const location target{memory::external, value_class::full, size_byte(step.type), 0};
+        emit_step(p_.commands, i, target);
+        v.at = target;
+        return;
+      }
       if (!s_.usable_in_place(p_.streams[index(s_.stores[k].stream)])) continue;
       const location target{memory::stream, value_class::full, size_byte(step.type),
                             s_.stores[k].stream};
@@ -360,7 +366,8 @@ class tile_emitter {
       if (!is_full_store(k, phase) || s_.stores[k].deferred != deferred || !stores_value(k, i))
         continue;
       const location source = full_vector(i);
-      if (source.where == memory::stream && source.index == s_.stores[k].stream)
+      if (s_.request().result_is_external ||
+          (source.where == memory::stream && source.index == s_.stores[k].stream))
         continue;  // computed in place
       add(p_.commands, store_command(k), {&source, 1});
     }

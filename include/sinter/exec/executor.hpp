@@ -25,6 +25,7 @@
 #include <sinter/exec/run_indexing.hpp>
 #include <sinter/exec/run_matmul.hpp>
 #include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/run_streamed.hpp>
 #include <sinter/exec/tile_nest.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/error.hpp>
@@ -37,7 +38,10 @@ class executor {
   /// Keeps references to the plan and to the kernels. Throws graph_error for nests that do not fit
   /// the contract of plan/nest.hpp and dtype_error for a missing kernel.
   executor(const planning::plan& plan, const kernel_table& kernels)
-      : plan_(&plan), binding_(plan), bases_(plan.buffers.size() + 2), arena_(plan.arena_bytes) {
+      : plan_(&plan),
+        binding_(plan),
+        bases_(plan.buffers.size() + own_bases),
+        arena_(plan.arena_bytes) {
     for (const planning::nest& nest : plan.nests) add(nest, kernels);
   }
 
@@ -129,8 +133,8 @@ class executor {
   const planning::plan& plan() const { return *plan_; }
 
  private:
-  using bound_nest = std::variant<tile_nest, column_nest, matmul_nest, assemble_nest, alias_nest,
-                                  gather_nest, scatter_nest>;
+  using bound_nest = std::variant<tile_nest, column_nest, matmul_nest, streamed_nest, assemble_nest,
+                                  alias_nest, gather_nest, scatter_nest>;
 
   void add(const planning::nest& nest, const kernel_table& kernels) {
     switch (nest.kind) {
@@ -142,6 +146,9 @@ class executor {
         return;
       case planning::nest_kind::matmul:
         nests_.emplace_back(std::in_place_type<matmul_nest>, *plan_, kernels, nest);
+        return;
+      case planning::nest_kind::streamed:
+        nests_.emplace_back(std::in_place_type<streamed_nest>, *plan_, kernels, nest);
         return;
       case planning::nest_kind::assemble:
         nests_.emplace_back(std::in_place_type<assemble_nest>, *plan_, kernels, nest);

@@ -84,11 +84,13 @@ struct gemm_blocking {
 };
 
 template <class T>
+inline constexpr std::int64_t most_depth = sizeof(T) == 4 ? 384 : 256;
+
+template <class T>
 constexpr gemm_blocking blocking_of(std::int64_t m, std::int64_t n, std::int64_t k) {
-  constexpr std::int64_t most_depth = sizeof(T) == 4 ? 384 : 256;
   // Equal pieces rather than full ones and a small rest, in whole groups of 8 for the unrolled
   // kernel.
-  const std::int64_t pieces = std::max<std::int64_t>(1, (k + most_depth - 1) / most_depth);
+  const std::int64_t pieces = std::max<std::int64_t>(1, (k + most_depth<T> - 1) / most_depth<T>);
   const std::int64_t depth = std::min(k, ((k + pieces - 1) / pieces + 7) / 8 * 8);
   return {depth, std::min<std::int64_t>(n, 384), std::min<std::int64_t>(m, 1024)};
 }
@@ -107,6 +109,35 @@ constexpr std::size_t packed_a_bytes(const gemm_blocking& blocking) {
   return round_to_line(blocking.depth * blocking.slab * static_cast<std::int64_t>(sizeof(T)));
 }
 
+// Whole lines, so that every panel is aligned.
+constexpr std::int64_t packed_columns(std::int64_t n) { return (n + 15) / 16 * 16; }
+
+// Where the panel of `depth` rows from row p and of columns from column j starts in a packed B.
+constexpr std::int64_t packed_place(std::int64_t n, std::int64_t p, std::int64_t j,
+                                    std::int64_t depth) {
+  return p * packed_columns(n) + j * depth;
+}
+
+// Rows [p, p + depth) and columns [j, j + columns) of B as the kernel reads them: the left side of
+// its product.
+template <Floating T>
+void pack_panel(const matrix_product& product, std::int64_t p, std::int64_t j, std::int64_t depth,
+                std::int64_t columns, T* to) {
+  using namespace Eigen::internal;
+  using index = Eigen::Index;
+  using traits = gebp_traits<T, T>;
+  using by_column = const_blas_data_mapper<T, index, Eigen::ColMajor>;
+  using by_row = const_blas_data_mapper<T, index, Eigen::RowMajor>;
+  using packet = typename traits::LhsPacket4Packing;
+  const auto* b = static_cast<const T*>(product.b);
+  if (product.transpose_b)
+    gemm_pack_lhs<T, index, by_row, traits::mr, traits::LhsProgress, packet, Eigen::RowMajor>()(
+        to, by_row(b, product.ldb).getSubMapper(j, p), depth, columns);
+  else
+    gemm_pack_lhs<T, index, by_column, traits::mr, traits::LhsProgress, packet, Eigen::ColMajor>()(
+        to, by_column(b, product.ldb).getSubMapper(j, p), depth, columns);
+}
+
 // Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)': Eigen's left side is B, of n rows.
 // C is added to.
 template <Floating T>
@@ -117,10 +148,8 @@ void block_panel_product(const matrix_product& product) {
   using result_mapper = blas_data_mapper<T, index, Eigen::ColMajor, Eigen::Unaligned, 1>;
   using by_column = const_blas_data_mapper<T, index, Eigen::ColMajor>;
   using by_row = const_blas_data_mapper<T, index, Eigen::RowMajor>;
-  using packet = typename traits::LhsPacket4Packing;
   const auto [m, n, k] = std::array{product.m, product.n, product.k};
   const auto* a = static_cast<const T*>(product.a);
-  const auto* b = static_cast<const T*>(product.b);
   const gemm_blocking blocking = blocking_of<T>(m, n, k);
   auto* packed_b = static_cast<T*>(product.workspace);
   auto* packed_a = packed_b + packed_b_bytes<T>(blocking) / sizeof(T);
@@ -139,17 +168,26 @@ void block_panel_product(const matrix_product& product) {
             packed_a, by_column(a, product.lda).getSubMapper(p, i), depth, rows);
       for (std::int64_t j = 0; j < n; j += blocking.panel) {
         const std::int64_t columns = std::min(blocking.panel, n - j);
-        if (product.transpose_b)
-          gemm_pack_lhs<T, index, by_row, traits::mr, traits::LhsProgress, packet,
-                        Eigen::RowMajor>()(packed_b, by_row(b, product.ldb).getSubMapper(j, p),
-                                           depth, columns);
+        const T* panel = packed_b;
+        if (product.packed_b != nullptr)
+          panel = static_cast<const T*>(product.packed_b) + packed_place(n, p, j, depth);
         else
-          gemm_pack_lhs<T, index, by_column, traits::mr, traits::LhsProgress, packet,
-                        Eigen::ColMajor>()(packed_b, by_column(b, product.ldb).getSubMapper(j, p),
-                                           depth, columns);
-        multiply(result.getSubMapper(j, i), packed_b, packed_a, columns, depth, rows, T(1));
+          pack_panel<T>(product, p, j, depth, columns, packed_b);
+        multiply(result.getSubMapper(j, i), panel, packed_a, columns, depth, rows, T(1));
       }
     }
+  }
+}
+
+// All of B, panel by panel, as block_panel_product reads it.
+template <Floating T>
+void pack_whole_b(const matrix_product& product) {
+  const gemm_blocking blocking = blocking_of<T>(product.m, product.n, product.k);
+  for (std::int64_t p = 0; p < product.k; p += blocking.depth) {
+    const std::int64_t depth = std::min(blocking.depth, product.k - p);
+    for (std::int64_t j = 0; j < product.n; j += blocking.panel)
+      pack_panel<T>(product, p, j, depth, std::min(blocking.panel, product.n - j),
+                    static_cast<T*>(product.pack_into) + packed_place(product.n, p, j, depth));
   }
 }
 
@@ -219,12 +257,13 @@ inline bool is_tiny(std::int64_t m, std::int64_t n, std::int64_t k) { return m *
 
 }  // namespace detail
 
-/// Bytes of workspace for one product of this shape; fewer rows or columns need no more.
+/// Bytes of workspace for one product of this shape, or of any that is smaller.
 inline std::size_t gemm_workspace_bytes(dtype type, std::int64_t m, std::int64_t n,
                                         std::int64_t k) {
   if (!is_floating(type)) return 0;
   const auto bytes = [&]<class T>(std::type_identity<T>) {
-    const auto blocking = detail::blocking_of<T>(m, n, k);
+    auto blocking = detail::blocking_of<T>(m, n, k);
+    blocking.depth = std::min(k, detail::most_depth<T>);  // a smaller k may be cut less evenly
     // The strided operand and result of a product with a vector; a part of the shape may be one.
     const auto vectors =
         detail::round_to_line((k + std::max(m, n)) * static_cast<std::int64_t>(sizeof(T)));
@@ -235,10 +274,17 @@ inline std::size_t gemm_workspace_bytes(dtype type, std::int64_t m, std::int64_t
                             : bytes(std::type_identity<double>{});
 }
 
+/// Elements of a packed matrix B of k rows and n columns.
+constexpr std::int64_t gemm_packed_elements(std::int64_t n, std::int64_t k) {
+  return detail::packed_columns(n) * k;
+}
+
 /// The product for elements of type T, on the calling thread; k = 0 gives zeros. Allocates nothing.
 template <Element T>
   requires(!std::same_as<T, bool>)
 void gemm(const matrix_product& product) {
+  if constexpr (Floating<T>)
+    if (product.pack_into != nullptr) return detail::pack_whole_b<T>(product);
   if (product.m <= 0 || product.n <= 0) return;
   const bool vector = Floating<T> && (product.m == 1 || product.n == 1) && product.k > 0;
   if (!product.accumulate && !vector)

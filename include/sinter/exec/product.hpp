@@ -15,6 +15,10 @@ namespace sinter::exec {
 /// op(B) k x n, all row-major with strides between rows in elements; op(A) is the transpose of a
 /// stored k x m matrix if transpose_a is set, and so for B. C overlaps neither operand. `workspace`
 /// has gemm_workspace_bytes(type, m, n, k), 64-byte aligned.
+///
+/// A matrix B that is used again may be packed once: with `pack_into` (gemm_packed_elements(n, k)
+/// elements, 64-byte aligned) the call only writes op(B) there as the kernel reads it, and products
+/// with the same B, n and k may then name it as `packed_b`. Results are the same.
 struct matrix_product {
   std::int64_t m;
   std::int64_t n;
@@ -29,6 +33,8 @@ struct matrix_product {
   std::int64_t ldc;
   bool accumulate;
   void* workspace;
+  const void* packed_b = nullptr;
+  void* pack_into = nullptr;
 };
 
 using gemm_function = void (*)(const matrix_product&);

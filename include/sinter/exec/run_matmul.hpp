@@ -5,10 +5,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -17,9 +15,9 @@
 #include <sinter/exec/gemm.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/product.hpp>
+#include <sinter/exec/product_operand.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
-#include <sinter/exec/tile_nest.hpp>
 
 namespace sinter::exec {
 
@@ -30,19 +28,13 @@ class matmul_nest {
         product_(find_product(nest)),
         multiply_(kernels.product(nest.body[static_cast<std::size_t>(product_)].type)),
         rest_(kernels, nest,
-              analyze_tile(&plan, nest, geometry::block, all_stores(nest), product_, -1)) {
-    type_ = nest.body[static_cast<std::size_t>(product_)].type;
+              analyze_tile(&plan, nest, geometry::block, all_stores(nest), product_, -1)),
+        type_(nest.body[static_cast<std::size_t>(product_)].type),
+        a_(kernels, nest, 0, nest.transpose_a, type_, static_cast<int>(plan.buffers.size())),
+        b_(kernels, nest, 1, nest.transpose_b, type_, static_cast<int>(plan.buffers.size()) + 1) {
     if (multiply_ == nullptr)
       throw dtype_error("executor: no matrix product for " + std::string(name(type_)));
-    for (std::size_t i = 0; i < 2; ++i) {
-      copies_[i] = copy_nest(nest.accesses[i], type_, -1, nest.predicted_nanoseconds);
-      packers_[i] = std::make_unique<tile_nest>(nullptr, kernels, copies_[i]);
-    }
-    scratch_buffer_ = static_cast<int>(plan.buffers.size());
   }
-
-  matmul_nest(const matmul_nest&) = delete;  // the packers refer to the copies
-  matmul_nest& operator=(const matmul_nest&) = delete;
 
   memory_need bind(const binding& at) {
     const shape_vector space = at.evaluate(nest_->space);
@@ -52,12 +44,12 @@ class matmul_nest {
     m_ = space[rank - 2];
     n_ = space[rank - 1];
     memory_need out;
-    for (std::size_t i = 0; i < 2; ++i) bind_operand(at, i, out);
-    k_ = operands_[0].columns;
-    detail::require_step(
-        operands_[0].rows == m_ && operands_[1].columns == n_ && operands_[1].rows == k_, *nest_,
-        "the operands of the product do not fit");
-    fold_batch();
+    a_.bind(at, batch_shape_.size(), out);
+    b_.bind(at, batch_shape_.size(), out);
+    k_ = a_.columns();
+    detail::require_step(a_.rows() == m_ && b_.columns() == n_ && b_.rows() == k_, *nest_,
+                         "the operands of the product do not fit");
+    fold_batches(batch_shape_, m_, a_, b_);
     batch_ = 1;
     for (std::int64_t e : batch_shape_) batch_ *= e;
 
@@ -81,13 +73,9 @@ class matmul_nest {
 
   void run(const run_memory& memory) const {
     if (batch_ == 0 || m_ == 0 || n_ == 0) return;
-    for (std::size_t i = 0; i < 2; ++i)
-      if (operands_[i].packed) {
-        memory.bases[scratch_buffer_ + static_cast<int>(i)] =
-            memory.shared + operands_[i].pack_offset;
-        // The copy's workspace lies behind the packed operands, which are in use.
-        packers_[i]->run(memory);
-      }
+    // A copy's workspace lies behind the packed operands, which are in use.
+    a_.pack(memory);
+    b_.pack(memory);
     const std::int64_t blocks = grid_.row_count * grid_.column_count;
     parallel_for(batch_ * blocks, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
       const std::int64_t block = task % blocks;
@@ -98,17 +86,6 @@ class matmul_nest {
   }
 
  private:
-  struct operand {
-    strided_view view;  // [batch..., rows, columns], after transposition by the nest's flags
-    std::int64_t rows = 0, columns = 0;
-    std::int64_t row_stride = 0, column_stride = 0;
-    bool packed = false;
-    std::size_t pack_offset = 0;
-
-    bool transposed() const { return columns > 1 && column_stride != 1; }
-    std::int64_t leading() const { return transposed() ? column_stride : row_stride; }
-  };
-
   static int find_product(const planning::nest& nest) {
     for (std::size_t i = 0; i < nest.body.size(); ++i)
       if (nest.body[i].kind == planning::step_kind::product) return static_cast<int>(i);
@@ -119,57 +96,6 @@ class matmul_nest {
     std::vector<int> out(nest.stores.size());
     std::iota(out.begin(), out.end(), 0);
     return out;
-  }
-
-  // The product reads any matrix with unit stride in one direction; others are copied first.
-  void bind_operand(const binding& at, std::size_t which, memory_need& need) {
-    operand& o = operands_[which];
-    o.view = at.view(nest_->accesses[which]);
-    const std::size_t rank = o.view.shape.size();
-    detail::require_step(rank == batch_shape_.size() + 2, *nest_,
-                         "an operand of the product has another rank");
-    o.packed = false;
-    const auto unit = [&](std::size_t axis) {
-      return o.view.shape[axis] <= 1 || o.view.strides[axis] == 1;
-    };
-    if (!unit(rank - 1) && !unit(rank - 2)) {
-      std::int64_t count = 1;
-      for (std::int64_t e : o.view.shape) count *= e;
-      o.packed = true;
-      o.pack_offset = need.shared;
-      need.shared += round_to_lines(static_cast<std::size_t>(count) * size_of(type_));
-      o.view = {scratch_buffer_ + static_cast<int>(which), 0, o.view.shape,
-                row_major_strides(o.view.shape)};
-      need.per_thread = std::max(need.per_thread, packers_[which]->bind(at, &o.view).per_thread);
-    }
-    const bool transpose = which == 0 ? nest_->transpose_a : nest_->transpose_b;
-    const std::size_t row = rank - (transpose ? 1 : 2), column = rank - (transpose ? 2 : 1);
-    o.rows = o.view.shape[row];
-    o.columns = o.view.shape[column];
-    o.row_stride = o.view.strides[row];
-    o.column_stride = o.view.strides[column];
-    for (std::size_t axis = 0; axis < batch_shape_.size(); ++axis)
-      if (o.view.shape[axis] == 1) o.view.strides[axis] = 0;
-  }
-
-  // One matrix b for all batches: the batches of a are more rows of it, if they lie so.
-  void fold_batch() {
-    if (batch_shape_.empty()) return;
-    operand& a = operands_[0];
-    std::int64_t row_stride = a.row_stride;
-    if (m_ == 1)
-      for (std::size_t axis = 0; axis < batch_shape_.size(); ++axis)
-        if (batch_shape_[axis] != 1) row_stride = a.view.strides[axis];
-    if (a.transposed() && row_stride != 1) return;
-    std::int64_t expected = row_stride * m_;
-    for (std::size_t axis = batch_shape_.size(); axis-- > 0;) {
-      const bool shared = operands_[1].view.strides[axis] == 0 || batch_shape_[axis] == 1;
-      if (!shared || (batch_shape_[axis] != 1 && a.view.strides[axis] != expected)) return;
-      expected *= batch_shape_[axis];
-    }
-    a.row_stride = row_stride;
-    for (std::int64_t e : batch_shape_) m_ *= e;
-    batch_shape_.clear();
   }
 
   // Where blocks of the product are computed: in the memory of a store of the product itself; else
@@ -219,16 +145,6 @@ class matmul_nest {
         std::ranges::any_of(p.row_lists, [](command_range r) { return r.first != r.last; });
   }
 
-  const std::byte* block_of(const run_memory& memory, const operand& o, std::int64_t batch,
-                            std::int64_t row, std::int64_t column) const {
-    std::int64_t at = o.view.offset + row * o.row_stride + column * o.column_stride;
-    for (std::size_t axis = batch_shape_.size(); axis-- > 0;) {
-      at += batch % batch_shape_[axis] * o.view.strides[axis];
-      batch /= batch_shape_[axis];
-    }
-    return memory.bases[o.view.buffer] + at * static_cast<std::int64_t>(size_of(type_));
-  }
-
   void run_block(const run_memory& memory, std::byte* scratch, std::int64_t batch, std::int64_t row,
                  std::int64_t column) const {
     const std::int64_t rows = std::min(grid_.rows, m_ - row),
@@ -242,16 +158,15 @@ class matmul_nest {
               static_cast<std::int64_t>(size_of(type_));
       pitch = n_;
     }
-    const operand &a = operands_[0], &b = operands_[1];
     multiply_({.m = rows,
                .n = columns,
                .k = k_,
-               .a = block_of(memory, a, batch, row, 0),
-               .lda = a.leading(),
-               .transpose_a = a.transposed(),
-               .b = block_of(memory, b, batch, 0, column),
-               .ldb = b.leading(),
-               .transpose_b = b.transposed(),
+               .a = a_.at(memory, batch_shape_, batch, row, 0),
+               .lda = a_.leading(),
+               .transpose_a = a_.transposed(),
+               .b = b_.at(memory, batch_shape_, batch, 0, column),
+               .ldb = b_.leading(),
+               .transpose_b = b_.transposed(),
                .c = c,
                .ldc = pitch,
                .accumulate = false,
@@ -267,11 +182,8 @@ class matmul_nest {
   int product_;
   gemm_function multiply_;
   bound_tile rest_;
-  dtype type_{};
-  std::array<planning::nest, 2> copies_;
-  std::array<std::unique_ptr<tile_nest>, 2> packers_;
-  int scratch_buffer_ = 0;
-  std::array<operand, 2> operands_;
+  dtype type_;
+  product_operand a_, b_;
   shape_vector batch_shape_;
   std::int64_t batch_ = 1, m_ = 0, n_ = 0, k_ = 0;
   gemm_blocks grid_{};

@@ -20,9 +20,11 @@ struct memory_need {
   }
 };
 
+inline constexpr std::size_t own_bases = 3;
+
 struct run_memory {
-  // The first byte of every buffer of the plan, and behind them two entries that a nest may set
-  // while it runs.
+  // The first byte of every buffer of the plan, and behind them own_bases entries that a nest may
+  // set while it runs.
   std::byte** bases = nullptr;
   std::byte* threads = nullptr;
   std::size_t thread_bytes = 0;

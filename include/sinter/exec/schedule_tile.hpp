@@ -27,7 +27,8 @@ struct walk_request {
   std::int64_t block_columns = 0;  // geometry::block: columns of a block
   // The store (of the nest) whose memory the external value already is in, or -1.
   int stored_external = -1;
-  bool external_packed = false;  // the rows of the external value lie one behind the other
+  bool external_packed = false;     // the rows of the external value lie one behind the other
+  bool result_is_external = false;  // the only store goes over the external value
   // Where the only store goes, if that is not simply its buffer (a block of it, or memory that is
   // no buffer).
   const strided_view* destination = nullptr;
@@ -173,6 +174,7 @@ class tile_schedule {
         add_operand(at, step(i), values[static_cast<std::size_t>(i)]);
     for (std::size_t i = 0; i < stores.size(); ++i) {
       const planning::step& s = step(store(i).step);
+      if (request_.result_is_external) continue;
       if (request_.destination != nullptr) {
         stores[i].stream = add_stream(*request_.destination, size_of(s.type));
         continue;
@@ -275,7 +277,8 @@ class tile_schedule {
   // phase, and there behind the last step that reads it.
   void find_conflicts(const binding& at) {
     for (std::size_t i = 0; i < stores.size(); ++i) {
-      if (request_.destination != nullptr || stores[i].per_row) continue;
+      if (request_.destination != nullptr || request_.result_is_external || stores[i].per_row)
+        continue;
       const int target = program.streams[static_cast<std::size_t>(stores[i].stream)].buffer;
       for (int l = 0; l < step_count(); ++l) {
         if (!alive(l) || step(l).kind != planning::step_kind::load) continue;

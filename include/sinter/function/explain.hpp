@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <sinter/egraph/print.hpp>
 #include <sinter/exec/simd.hpp>
 #include <sinter/function/program_source.hpp>
 #include <sinter/plan/print.hpp>
@@ -39,6 +40,17 @@ inline std::vector<double> measure_nests(exec::executor& executor, std::size_t n
   return shortest;
 }
 
+inline std::string budget_text(const planning::budget_report& r, std::size_t arena_bytes) {
+  if (r.budget == 0) return "";
+  std::string out = "budget: " + planning::in_bytes(r.budget) + " for the arena, ";
+  if (r.unlimited <= r.budget) return out + "kept without computing anything twice\n";
+  out += r.met ? "kept" : "not kept: " + planning::in_bytes(arena_bytes) + " is the least found";
+  return out + "; without it " + planning::in_bytes(r.unlimited) + "; " +
+         std::to_string(r.recomputed) + " values computed again in " + std::to_string(r.epochs) +
+         " epochs, a byte carried from one to the next at " + planning::fixed(r.price, 4) +
+         " ns; plans tried: " + std::to_string(r.plans) + "\n";
+}
+
 inline std::string explain_text(const shape_class& c, const planning::planned& made,
                                 const std::vector<double>& measured) {
   const planning::plan& p = made.plan;
@@ -63,10 +75,14 @@ inline std::string explain_text(const shape_class& c, const planning::planned& m
   out += "all nests: measured " + planning::in_microseconds(total) + "\n";
   out += "memory: arena " + planning::in_bytes(p.arena_bytes) + ", lower bound " +
          planning::in_bytes(p.lower_bound_bytes) + "\n";
-  return out;
+  return out + budget_text(made.memory, p.arena_bytes);
 }
 
 }  // namespace detail
+
+SINTER_INLINE std::string program::egglog(const prepared_call& call) const {
+  return eqsat::to_egglog(call.shapes_->saturated);
+}
 
 SINTER_INLINE std::string program::explain(prepared_call& call,
                                            std::span<const detail::argument_memory> arguments,

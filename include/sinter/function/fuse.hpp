@@ -84,6 +84,17 @@ class fused {
                            arguments...);
   }
 
+  /// The saturated e-graph for arguments of these shapes, as a program that egglog replays: a
+  /// datatype of the ops that occur, and a union per e-node.
+  template <detail::FusedArgument... A>
+  std::string egglog(A&&... arguments) {
+    return with_call<A...>(
+        [](const program& p, program::prepared_call& c, const auto&, const auto&) {
+          return p.egglog(c);
+        },
+        arguments...);
+  }
+
   /// Counts of saturations, extractions and calls, over all dtypes the function was called with.
   program_statistics statistics() const {
     const std::scoped_lock lock(state_->mutex);

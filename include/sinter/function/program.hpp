@@ -32,6 +32,11 @@ struct program_options {
   /// Superinstructions of the traced function and of the library; without them everything runs on
   /// micro-ops.
   bool superinstructions = true;
+  /// Bytes that intermediate values may take at one time, for the largest extents of a plan's
+  /// bucket; 0: no limit. What does not fit is computed again where it is read (a training step:
+  /// activations, during backward propagation), as little as possible of it. A budget that cannot
+  /// be met is no error: the smallest plan found runs, and `explain` says so.
+  std::size_t memory_budget = 0;
 };
 
 /// The code a program runs: what was compiled for it. Kernels for the dtypes that occur,
@@ -54,8 +59,9 @@ namespace exec {
 class executor;
 }
 namespace planning {
+struct budget_report;
 struct plan;
-}
+}  // namespace planning
 
 namespace detail {
 
@@ -103,6 +109,8 @@ class program {
     shape_vector output_shape(int k, std::span<const std::int64_t> symbols) const;
     dtype output_type(int k) const;
     const planning::plan& plan() const;
+    // What came of program_options::memory_budget.
+    const planning::budget_report& memory() const;
 
    private:
     friend class program;
@@ -127,6 +135,9 @@ class program {
   // in memory of its own.
   std::string explain(prepared_call& call, std::span<const detail::argument_memory> arguments,
                       std::span<const std::int64_t> symbols);
+
+  // The saturated e-graph of the call's shape class as an egglog program.
+  std::string egglog(const prepared_call& call) const;
 
   program_statistics statistics() const {
     const std::scoped_lock lock(mutex_);

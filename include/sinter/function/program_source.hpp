@@ -139,6 +139,10 @@ SINTER_INLINE const planning::plan& program::prepared_call::plan() const {
   return plan_->planned.plan;
 }
 
+SINTER_INLINE const planning::budget_report& program::prepared_call::memory() const {
+  return plan_->planned.memory;
+}
+
 SINTER_INLINE void program::run(prepared_call& call,
                                 std::span<const detail::argument_memory> arguments,
                                 std::span<const detail::output_memory> outputs) {
@@ -187,8 +191,9 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
   auto made = std::make_shared<detail::bucket>();
   for (std::int64_t s : symbols) made->corner.push_back(planning::bucket_corner(s));
   ++statistics_.extractions;
-  made->planned = planning::make_plan(c.saturated, symbols, c.outputs, assigned_, arguments_,
-                                      code_.instructions);
+  made->planned = planning::make_plan(
+      c.saturated, symbols, c.outputs, assigned_, arguments_, code_.instructions,
+      {.reassociate = options_.reassociate, .memory_budget = options_.memory_budget});
   return detail::keep(c.buckets, std::move(made), detail::bucket_limit);
 }
 

@@ -12,6 +12,7 @@
 
 #include <sinter/plan/cut.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/plan/streamed.hpp>
 
 namespace sinter::planning {
 
@@ -19,18 +20,29 @@ struct candidate {
   nest_kind kind{};
   int root = -1;             // the value it is made for
   int form = -1;             // kinds that stand for one op: the form of the root
-  cut inside;                // tile, column, matmul: what is computed and what is read
+  cut inside;                // tile, column, matmul, streamed: what is computed and what is read
+  weighted_sum weighted;     // streamed; `inside` is a cut of its scores
   bool reordered = false;    // tile: a reduction over axes that are not the last ones
   std::vector<int> outputs;  // values it stores, the root first
   std::vector<int> reads;    // values that must be stored before
   double cost = 0;           // predicted nanoseconds for the extents at hand
 };
 
+struct plan_options {
+  // false: no nest may compute in another order than the graph says (streamed nests do).
+  bool reassociate = true;
+  // Bytes of the arena; 0: no limit. What does not fit is computed again instead of stored.
+  std::size_t memory_budget = 0;
+};
+
 class candidate_enumeration {
  public:
   candidate_enumeration(const value_graph& g, const cut_enumeration& cuts,
-                        std::span<const int> roots)
-      : g_(g), cuts_(cuts), demanded_(static_cast<std::size_t>(g.size()), false) {
+                        std::span<const int> roots, const plan_options& options)
+      : g_(g),
+        cuts_(cuts),
+        options_(options),
+        demanded_(static_cast<std::size_t>(g.size()), false) {
     for (int root : roots) demand(root);
     while (!queue_.empty()) {
       const int v = queue_.back();
@@ -62,6 +74,7 @@ class candidate_enumeration {
     if (is_source(value)) return;
     for (const cut& c : cuts_.of(v))
       add(c.product >= 0 ? nest_kind::matmul : nest_kind::tile, v, -1, c);
+    streamed(v);
     // The plain copy of a view, a constant or an extent, for whoever needs it in memory.
     if (resolve(g_, v).base != v || is_immediate(value)) add(nest_kind::tile, v, -1, cuts_.leaf(v));
     for (int f = 0; f < static_cast<int>(value.forms.size()); ++f) {
@@ -100,16 +113,35 @@ class candidate_enumeration {
     for (const cut& inside : cuts_.of(each.operands[0])) use(inside);
   }
 
-  void add(nest_kind kind, int root, int form_number, const cut& inside, bool reordered = false) {
-    candidate c{kind, root, form_number, inside, reordered, {root}, {}, 0};
+  // Weighted sums whose scores are a product and what can be done to it block by block.
+  void streamed(int v) {
+    if (!options_.reassociate) return;
+    // A thread keeps the sums of a block of rows: 128 x 4096 floats are 2 MiB.
+    if (g_[v].shape.empty() || g_.extent(g_[v].shape.back()) > 4096) return;
+    for (const weighted_sum& w : weighted_sum_finder(g_).of(v))
+      for (const cut& inside : cuts_.of(w.scores))
+        if (inside.product >= 0 && inside.inner_axes == 0 &&
+            g_[inside.product].type == g_[w.scores].type)
+          add(nest_kind::streamed, v, -1, inside, false, w);
+  }
+
+  void add(nest_kind kind, int root, int form_number, const cut& inside, bool reordered = false,
+           const weighted_sum& weighted = {}) {
+    candidate c{kind, root, form_number, inside, weighted, reordered, {root}, {}, 0};
     const auto read = [&](int value) {
       const int base = kind == nest_kind::alias ? value : resolve(g_, value).base;
       if (is_immediate(g_[base]) && kind != nest_kind::alias) return;
       if (std::ranges::find(c.reads, base) == c.reads.end()) c.reads.push_back(base);
     };
-    if (kind == nest_kind::tile || kind == nest_kind::column || kind == nest_kind::matmul) {
+    if (kind == nest_kind::tile || kind == nest_kind::column || kind == nest_kind::matmul ||
+        kind == nest_kind::streamed) {
       for (int leaf : inside.leaves) read(leaf);
-      if (kind == nest_kind::matmul) read_immediate_factors(c);
+      for (int factor : inside.factors)
+        if (factor >= 0) read_factor(c, factor);
+      if (kind == nest_kind::streamed) {
+        read(weighted.values);
+        read_factor(c, weighted.values);
+      }
     } else {
       for (int operand : g_[root].forms[static_cast<std::size_t>(form_number)].operands) {
         if (is_immediate(g_[operand]) || kind == nest_kind::gather ||
@@ -127,11 +159,10 @@ class candidate_enumeration {
   }
 
   // The operands of a product are memory; a constant one is stored first (by its copy nest).
-  void read_immediate_factors(candidate& c) const {
-    for (int factor : c.inside.factors)
-      if (is_immediate(g_[resolve(g_, factor).base]) &&
-          std::ranges::find(c.reads, factor) == c.reads.end())
-        c.reads.push_back(factor);
+  void read_factor(candidate& c, int factor) const {
+    if (is_immediate(g_[resolve(g_, factor).base]) &&
+        std::ranges::find(c.reads, factor) == c.reads.end())
+      c.reads.push_back(factor);
   }
 
   // iota and random number their elements by the iteration space, so they stand at full level only.
@@ -195,6 +226,7 @@ class candidate_enumeration {
         break;
       case nest_kind::gather:
       case nest_kind::scatter_add: work += g_[c.root].elements * 0.5; break;
+      case nest_kind::streamed: work += streamed_work(c); break;
       case nest_kind::matmul:
       case nest_kind::assemble:
       case nest_kind::alias: break;
@@ -217,9 +249,28 @@ class candidate_enumeration {
     return f.work * (reduces ? g_[f.operands[0]].elements : g_[v].elements);
   }
 
+  // The second product, and between the two: the largest element, exp, its sum. Blocks of 128 rows
+  // pack their operands anew; blocks of 512 columns read and write the sums.
+  double streamed_work(const candidate& c) const {
+    const value_class& scores = g_[c.weighted.scores];
+    const std::size_t rank = scores.shape.size();
+    const double n = static_cast<double>(g_.extent(g_[c.root].shape[rank - 1]));
+    const double row_blocks =
+        std::ceil(static_cast<double>(g_.extent(scores.shape[rank - 2])) / 128);
+    const double column_blocks =
+        std::ceil(static_cast<double>(g_.extent(scores.shape[rank - 1])) / 512);
+    const double packed = g_[c.weighted.values].elements * row_blocks +
+                          g_[c.inside.factors[1]].elements * (row_blocks - 1);
+    return 2 * nominal_machine.flop * scores.elements * n * width_factor(scores.type) +
+           scores.elements * (micro_work(ir::op::exp, scores.type) +
+                              micro_work(ir::op::reduce_max, scores.type)) +
+           g_[c.root].elements * column_blocks * micro_work(ir::op::mul, scores.type) +
+           0.15 * packed;
+  }
+
   // Views whose elements do not lie side by side along the last axis are gathered one by one.
   double strided_loads(const candidate& c) const {
-    if (c.kind == nest_kind::matmul) return 0;
+    if (c.kind == nest_kind::matmul || c.kind == nest_kind::streamed) return 0;
     double work = 0;
     for (int leaf : c.inside.leaves) {
       for (const view_step& s : resolve(g_, leaf).steps) {
@@ -253,6 +304,7 @@ class candidate_enumeration {
 
   const value_graph& g_;
   const cut_enumeration& cuts_;
+  plan_options options_;
   std::vector<bool> demanded_;
   std::vector<int> queue_;
   std::vector<candidate> candidates_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A nest for every value, the values that the outputs need under these nests, and what all needed
+// A nest for every goal, the goals that the outputs need under these nests, and what all needed
 // nests cost together. Exchanging a nest updates what it touches and nothing else: the 775 nodes of
 // a transformer's training step have 4,900 nests to try, and visiting all needed values for each
 // took 87 % of planning.
@@ -10,78 +10,81 @@
 #include <span>
 #include <vector>
 
-#include <sinter/plan/candidate.hpp>
-
 namespace sinter::planning {
 
+// Nests: what there is to choose from, `value_nests` or `epoch_nests`. A goal is a number, and so
+// is a nest.
+template <class Nests>
 class nest_choice {
  public:
-  // nest_of[v]: the nest that stores v, -1 where there is none.
-  nest_choice(const value_graph& g, const std::vector<candidate>& nests, std::span<const int> roots,
-              std::vector<int> nest_of)
+  // nest_of[v]: the nest that stores goal v, -1 where there is none.
+  nest_choice(const Nests& nests, std::span<const int> roots, std::vector<int> nest_of)
       : nests_(nests),
         roots_(roots.begin(), roots.end()),
         nest_of_(std::move(nest_of)),
         readers_(nest_of_.size(), 0),
-        stored_(nests.size(), 0),
+        stored_(at(nests.count()), 0),
         source_(nest_of_.size()),
         mark_(nest_of_.size(), 0) {
-    for (int v = 0; v < g.size(); ++v) source_[at(v)] = candidate_enumeration::is_source(g[v]);
+    for (int v = 0; v < nests.goals(); ++v) source_[at(v)] = nests.is_source(v);
     for (int root : roots_) need(root);
   }
 
-  // Infinite if a needed value has no nest.
+  // Infinite if a needed goal has no nest.
   double cost() const { return missing_ > 0 ? std::numeric_limits<double>::infinity() : cost_; }
-  bool needs(int value) const { return readers_[at(value)] > 0; }
-  int nest_of(int value) const { return nest_of_[at(value)]; }
+  bool needs(int goal) const { return readers_[at(goal)] > 0; }
+  // Needed nests that read it, and outputs that are it.
+  int readers(int goal) const { return readers_[at(goal)]; }
+  int nest_of(int goal) const { return nest_of_[at(goal)]; }
   const std::vector<int>& nests() const { return nest_of_; }
 
-  // Lets a nest (or none: -1) store the value. May make the choice cyclic: see `is_cyclic_at`.
-  void assign(int value, int nest) {
-    const int before = nest_of_[at(value)];
+  // Lets a nest (or none: -1) store the goal. May make the choice cyclic: see `is_cyclic_at`.
+  void assign(int goal, int nest) {
+    const int before = nest_of_[at(goal)];
     if (before == nest) return;
-    nest_of_[at(value)] = nest;
-    if (!needs(value)) return;
+    nest_of_[at(goal)] = nest;
+    if (!needs(goal)) return;
     // The new one first, so that what both read stays needed meanwhile.
     attach(nest);
     detach(before);
     settle();
   }
 
-  // Does a value need itself?
-  bool is_cyclic_at(int value) {
+  // Does a goal need itself?
+  bool is_cyclic_at(int goal) {
     ++round_;
-    open_.assign(1, value);
-    while (!open_.empty()) {
+    open_.assign(1, goal);
+    bool found = false;
+    while (!open_.empty() && !found) {
       const int nest = nest_of_[at(open_.back())];
       open_.pop_back();
       if (nest < 0) continue;
-      for (int r : nests_[at(nest)].reads) {
-        if (r == value) return true;
-        if (source_[at(r)] || mark_[at(r)] == round_) continue;
+      nests_.for_each_read(nest, [&](int r) {
+        found = found || r == goal;
+        if (source_[at(r)] || mark_[at(r)] == round_) return;
         mark_[at(r)] = round_;
         open_.push_back(r);
-      }
+      });
     }
-    return false;
+    return found;
   }
 
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  void need(int value) {
+  void need(int goal) {
     attached_.clear();
-    require(value);
+    require(goal);
     settle();
   }
 
-  void require(int value) {
-    if (source_[at(value)] || readers_[at(value)]++ > 0) return;
-    attached_.push_back(value);
+  void require(int goal) {
+    if (source_[at(goal)] || readers_[at(goal)]++ > 0) return;
+    attached_.push_back(goal);
   }
-  void release(int value) {
-    if (source_[at(value)] || --readers_[at(value)] > 0) return;
-    detached_.push_back(value);
+  void release(int goal) {
+    if (source_[at(goal)] || --readers_[at(goal)] > 0) return;
+    detached_.push_back(goal);
   }
   void attach(int nest) {
     if (nest < 0) {
@@ -89,8 +92,8 @@ class nest_choice {
       return;
     }
     if (stored_[at(nest)]++ > 0) return;
-    cost_ += nests_[at(nest)].cost;
-    for (int r : nests_[at(nest)].reads) require(r);
+    cost_ += nests_.cost(nest);
+    nests_.for_each_read(nest, [&](int r) { require(r); });
   }
   void detach(int nest) {
     if (nest < 0) {
@@ -98,10 +101,10 @@ class nest_choice {
       return;
     }
     if (--stored_[at(nest)] > 0) return;
-    cost_ -= nests_[at(nest)].cost;
-    for (int r : nests_[at(nest)].reads) release(r);
+    cost_ -= nests_.cost(nest);
+    nests_.for_each_read(nest, [&](int r) { release(r); });
   }
-  // Values whose count went up from or down to 0 bring or drop their nests. A value may be in both
+  // Goals whose count went up from or down to 0 bring or drop their nests. A goal may be in both
   // lists; attaching everything first keeps counts from going below zero.
   void settle() {
     while (!attached_.empty() || !detached_.empty()) {
@@ -117,11 +120,11 @@ class nest_choice {
     }
   }
 
-  const std::vector<candidate>& nests_;
+  const Nests& nests_;
   std::vector<int> roots_;
   std::vector<int> nest_of_;
-  std::vector<int> readers_;  // by value: needed nests that read it, and outputs that are it
-  std::vector<int> stored_;   // by nest: needed values it stores
+  std::vector<int> readers_;  // by goal
+  std::vector<int> stored_;   // by nest: needed goals it stores
   std::vector<std::uint8_t> source_;
   std::vector<int> attached_, detached_, open_;
   std::vector<std::uint32_t> mark_;

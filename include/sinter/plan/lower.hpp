@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <sinter/plan/candidate.hpp>
+#include <sinter/plan/causal.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/select.hpp>
 
@@ -28,15 +29,16 @@ class lowering {
       : g_(g),
         nests_(nests),
         chosen_(chosen),
-        buffer_of_(static_cast<std::size_t>(g.size()), -1),
-        emitted_(nests.all().size(), false) {
+        buffer_of_(chosen.nest_of.size(), -1),
+        emitted_(chosen.nest_of.size(), false) {
     out_.dims = g.terms().dims;
     out_.cost = chosen.cost;
     out_.cost_bound = chosen.lower_bound;
     std::vector<int> copied;
     for (int k = 0; k < static_cast<int>(outputs.size()); ++k)
       if (!place_in_output(outputs[static_cast<std::size_t>(k)].value, k)) copied.push_back(k);
-    for (const wanted& w : outputs) store(w.value);
+    for (int goal : chosen.order) store(goal);
+    for (const wanted& w : outputs) store(goal_of(w.value, chosen.epochs - 1));
     for (int k : copied) copy_to_output(outputs[static_cast<std::size_t>(k)].value, k);
   }
 
@@ -48,35 +50,45 @@ class lowering {
     return static_cast<int>(out_.buffers.size()) - 1;
   }
 
-  const candidate* nest_of(int value) const {
-    const int n = chosen_.nest_of[static_cast<std::size_t>(value)];
+  // The goal that holds a value as nests of this epoch read it. Arguments are the same in all.
+  int goal_of(int value, int epoch) const {
+    if (candidate_enumeration::is_source(g_[value])) return value * chosen_.epochs;
+    return chosen_.stored_as(value * chosen_.epochs + epoch);
+  }
+  int value_of(int goal) const { return goal / chosen_.epochs; }
+
+  const candidate* nest_of(int goal) const {
+    const int n = chosen_.nest_of[static_cast<std::size_t>(goal)];
     return n < 0 ? nullptr : &nests_.all()[static_cast<std::size_t>(n)];
+  }
+  // What an alias names, or -1.
+  int aliased(int goal) const {
+    const candidate* c = nest_of(goal);
+    if (c == nullptr || c->kind != nest_kind::alias) return -1;
+    return goal_of(c->reads[0], goal % chosen_.epochs);
   }
 
   // Lets the nest that stores the value write the output itself, unless it is an argument or
   // another output already.
   bool place_in_output(int value, int number) {
     if (candidate_enumeration::is_source(g_[value])) return false;
-    for (int v = value;;) {
-      if (buffer_of_[static_cast<std::size_t>(v)] >= 0) return false;
-      const candidate* c = nest_of(v);
-      if (c == nullptr || c->kind != nest_kind::alias) break;
-      v = c->reads[0];
-      if (candidate_enumeration::is_source(g_[v])) return false;
-    }
-    for (int v = value;;) {
-      buffer_of_[static_cast<std::size_t>(v)] = add_buffer(place::output, number, v);
-      const candidate* c = nest_of(v);
-      if (c == nullptr || c->kind != nest_kind::alias) return true;
-      v = c->reads[0];
-    }
+    const int stored = goal_of(value, chosen_.epochs - 1);
+    for (int goal = stored; goal >= 0; goal = aliased(goal))
+      if (candidate_enumeration::is_source(g_[value_of(goal)]) ||
+          buffer_of_[static_cast<std::size_t>(goal)] >= 0)
+        return false;
+    for (int goal = stored; goal >= 0; goal = aliased(goal))
+      buffer_of_[static_cast<std::size_t>(goal)] =
+          add_buffer(place::output, number, value_of(goal));
+    return true;
   }
 
   void copy_to_output(int value, int number) {
     nest n;
     n.kind = nest_kind::tile;
     n.space = g_[value].shape;
-    n.accesses.push_back({buffer_of_[static_cast<std::size_t>(value)], g_[value].shape, {}});
+    const int stored = goal_of(value, chosen_.epochs - 1);
+    n.accesses.push_back({buffer_of_[static_cast<std::size_t>(stored)], g_[value].shape, {}});
     step load{step_kind::load, level::full, g_[value].type};
     if (g_[value].scalar()) load.kind = step_kind::scalar;
     load.access = 0;
@@ -89,35 +101,44 @@ class lowering {
     out_.nests.push_back(std::move(n));
   }
 
-  // Makes sure the value is in its buffer when the nests so far have run. Operands first; the stack
-  // is explicit.
+  // Makes sure the goal is in its buffer when the nests so far have run. Operands first, right
+  // before their first reader; the stack is explicit.
   void store(int root) {
     std::vector<std::pair<int, std::size_t>> stack{{root, 0}};
     while (!stack.empty()) {
-      auto& [v, next] = stack.back();
+      auto& [goal, next] = stack.back();
+      epoch_ = goal % chosen_.epochs;
+      const int v = value_of(goal);
       if (candidate_enumeration::is_source(g_[v])) {
         ensure_buffer(v);
         stack.pop_back();
         continue;
       }
-      const int number = chosen_.nest_of[static_cast<std::size_t>(v)];
+      const int number = chosen_.nest_of[static_cast<std::size_t>(goal)];
       const candidate& c = nests_.all()[static_cast<std::size_t>(number)];
-      if (emitted_[static_cast<std::size_t>(number)]) {
+      if (emitted_[static_cast<std::size_t>(goal)]) {
         stack.pop_back();
         continue;
       }
       if (next < c.reads.size()) {
-        stack.push_back({c.reads[next++], 0});
+        stack.push_back({goal_of(c.reads[next++], epoch_), 0});
         continue;
       }
-      emitted_[static_cast<std::size_t>(number)] = true;
+      for (int out : c.outputs)
+        if (is_stored_by(number, out))
+          emitted_[static_cast<std::size_t>(out * chosen_.epochs + epoch_)] = true;
       emit(c, number);
       stack.pop_back();
     }
   }
 
+  // Does this nest, run in this epoch, store the value?
+  bool is_stored_by(int number, int value) const {
+    return chosen_.nest_of[static_cast<std::size_t>(value * chosen_.epochs + epoch_)] == number;
+  }
+
   int ensure_buffer(int value) {
-    int& id = buffer_of_[static_cast<std::size_t>(value)];
+    int& id = buffer_of_[static_cast<std::size_t>(goal_of(value, epoch_))];
     if (id >= 0) return id;
     if (const form* f = g_[value].find(ir::op::argument))
       return id =
@@ -150,6 +171,7 @@ class lowering {
       case nest_kind::tile:
       case nest_kind::matmul:
       case nest_kind::column: lower_body(n, c, own, number); break;
+      case nest_kind::streamed: lower_streamed(n, c); break;
       case nest_kind::gather:
       case nest_kind::scatter_add:
         n.space = root.shape;
@@ -206,7 +228,7 @@ class lowering {
     const int last = value_step(s, result);
     if (reduction == nullptr) {
       for (int out : c.outputs)
-        if (chosen_.nest_of[static_cast<std::size_t>(out)] == number)
+        if (is_stored_by(number, out))
           n.stores.push_back({out == c.root ? last : value_step(s, out), ensure_buffer(out)});
       return;
     }
@@ -228,6 +250,17 @@ class lowering {
     }
     n.body.push_back(reduce);
     n.stores.push_back({static_cast<int>(n.body.size()) - 1, ensure_buffer(c.root)});
+  }
+
+  void lower_streamed(nest& n, const candidate& c) {
+    body_state s{n, c.inside, {}};
+    n.space = g_[c.weighted.scores].shape;
+    lower_product(n, c);
+    n.accesses.push_back(access_to(c.weighted.values, true));
+    n.transpose_values = c.weighted.transpose_values;
+    n.score_scale = c.weighted.scale;
+    n.hidden = causal_mask_finder(g_, out_.dims).of(g_[c.weighted.scores].id);
+    n.stores.push_back({value_step(s, c.weighted.scores), ensure_buffer(c.root)});
   }
 
   void lower_product(nest& n, const candidate& c) {
@@ -365,8 +398,9 @@ class lowering {
   const value_graph& g_;
   const candidate_enumeration& nests_;
   const selection& chosen_;
-  std::vector<int> buffer_of_;
-  std::vector<bool> emitted_;
+  int epoch_ = 0;               // of the nest that is emitted
+  std::vector<int> buffer_of_;  // by goal
+  std::vector<bool> emitted_;   // by goal
   plan out_;
 };
 

@@ -67,7 +67,7 @@ enum class step_kind : std::uint8_t {
   map,
   reduce,  // full -> row over the inner axes; monoid by `code` (reduce_sum, ..., argmax)
   spread,  // row -> full: the operand's value in every element of the row; an operand mode, no work
-  product,  // matmul nests: the element of the matrix product
+  product,  // matmul and streamed nests: the element of the matrix product
 };
 
 struct step {
@@ -95,6 +95,9 @@ enum class nest_kind : std::uint8_t {
   column,  // like tile with one reduction at the end of a map body, over the axes [column_first,
            // column_last)
   matmul,  // blocks of a product, and the body as epilogue over them while they are hot
+  // The softmax over rows of scores, and the sum of values that it weighs: scores are a product
+  // with the body as epilogue, computed block by block and never stored.
+  streamed,
   assemble,     // pad or concat: fill, then copies of pieces into blocks of the output
   gather,       // out[..., i..., ...] = x[..., index[i...], ...]
   scatter_add,  // zeros, then adds each update at its index, in the order of the updates
@@ -104,6 +107,14 @@ enum class nest_kind : std::uint8_t {
 struct piece {
   planning::access source;
   ir::symbolic_shape offset;  // where its element 0 goes in the output
+};
+
+// Scores that need not be computed to be known, a causal mask's: (row, column) holds `value`
+// wherever column > row + offset.
+struct hidden_scores {
+  bool any = false;
+  double value = 0;
+  ir::dim offset{};
 };
 
 struct nest {
@@ -119,9 +130,15 @@ struct nest {
   // column: the reduced axes of `space`; everything before is a batch, everything behind is the
   // columns.
   int column_first = 0, column_last = 0;
-  // matmul: accesses 0 and 1 are a and b: [batch..., m, k] and [batch..., k, n], or transposed in
-  // the last two axes.
+  // matmul, streamed: accesses 0 and 1 are a and b: [batch..., m, k] and [batch..., k, n], or
+  // transposed in the last two axes.
   bool transpose_a = false, transpose_b = false;
+  // streamed: `space` is that of the scores, [batch..., rows, columns]; access 2 are the values,
+  // [batch..., columns, n] or transposed. stores[0].step are the scores, still to be multiplied by
+  // score_scale > 0; its buffer gets [batch..., rows, n].
+  bool transpose_values = false;
+  double score_scale = 1;
+  hidden_scores hidden;
   // matmul: the epilogue reads what the result overwrites (w - rate * gradient), so the product
   // must not be computed in the result's memory but in scratch.
   bool product_in_scratch = false;

@@ -8,16 +8,20 @@
 #include <span>
 #include <vector>
 
+#include <sinter/plan/budget.hpp>
 #include <sinter/plan/candidate.hpp>
 #include <sinter/plan/lower.hpp>
 #include <sinter/plan/memory.hpp>
+#include <sinter/plan/order.hpp>
 #include <sinter/plan/schedule.hpp>
 #include <sinter/plan/select.hpp>
+#include <sinter/plan/value_nests.hpp>
 
 namespace sinter::planning {
 
 struct planned {
   planning::plan plan;
+  budget_report memory;
   std::size_t goals = 0;
   std::size_t candidates = 0;
   // Some extents are computed: memory is checked for each call's extents (see `fits`).
@@ -29,7 +33,8 @@ struct planned {
 // and nests join it. Throws graph_error if an output cannot be computed by any nest.
 inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symbols,
                          std::span<const class_id> output_classes, std::span<const int> assigned,
-                         int arguments, std::span<const ir::instruction> instructions) {
+                         int arguments, std::span<const ir::instruction> instructions,
+                         const plan_options& options = {}) {
   const auto start = std::chrono::steady_clock::now();
   graph.language().terms().symbol_values.assign(symbols.begin(), symbols.end());
   if (symbols.empty()) graph.language().terms().symbol_values.push_back(0);
@@ -45,20 +50,34 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
     if (std::ranges::find(roots, value) == roots.end()) roots.push_back(value);
   }
   const cut_enumeration cuts(values);
-  const candidate_enumeration nests(values, cuts, roots);
+  const candidate_enumeration nests(values, cuts, roots, options);
   goal_graph goals(graph, values, nests);
   const selection chosen = selector(values, nests, goals, roots).run();
   if (!(chosen.cost < std::numeric_limits<double>::infinity()))
     throw graph_error("plan: no nests compute all outputs");
 
-  planned out;
-  out.plan = lowering(values, nests, chosen, outputs).take();
-  scheduler(out.plan, assigned);
   std::vector<std::int64_t> corner;
   for (std::int64_t s : symbols) corner.push_back(bucket_corner(s));
   if (corner.empty()) corner.push_back(0);
-  plan_memory(out.plan, graph.language().terms().symbol_values, corner, arguments,
-              static_cast<int>(output_classes.size()));
+  const auto plan_of = [&](const selection& s) {
+    plan made = lowering(values, nests, s, outputs).take();
+    scheduler(made, assigned);
+    plan_memory(made, graph.language().terms().symbol_values, corner, arguments,
+                static_cast<int>(output_classes.size()));
+    return made;
+  };
+  const value_nests alternatives(values, nests);
+  const emission_order order(alternatives, chosen.nest_of, roots);
+
+  planned out;
+  out.plan = plan_of(in_order(chosen, order));
+  out.memory.budget = options.memory_budget;
+  out.memory.unlimited = out.plan.arena_bytes;
+  if (options.memory_budget > 0 && out.plan.arena_bytes > options.memory_budget) {
+    budget_search search(alternatives, chosen, order, roots);
+    out.plan =
+        plan_of(search.run(out.memory, [&](const selection& s) { return plan_of(s).arena_bytes; }));
+  }
   verify_memory(out.plan);
   for (const buffer& b : out.plan.buffers)
     for (ir::dim d : b.shape)

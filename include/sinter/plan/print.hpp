@@ -44,7 +44,7 @@ class plan_printer {
     out += "  (predicted " + in_microseconds(n.predicted_nanoseconds);
     if (measured_nanoseconds > 0) out += ", measured " + in_microseconds(measured_nanoseconds);
     out += ")\n";
-    if (n.kind == nest_kind::matmul)
+    if (n.kind == nest_kind::matmul || n.kind == nest_kind::streamed)
       out += "    product of " + buffer_text(n.accesses[0]) + (n.transpose_a ? "^T" : "") +
              " and " + buffer_text(n.accesses[1]) + (n.transpose_b ? "^T" : "") + "\n";
     if (n.body.empty()) {
@@ -54,6 +54,14 @@ class plan_printer {
       return out;
     }
     for (std::size_t i = 0; i < n.body.size(); ++i) out += step_text(n, static_cast<int>(i));
+    if (n.kind == nest_kind::streamed)
+      out += "    softmax of each row of %" + std::to_string(n.stores[0].step) +
+             (n.score_scale == 1 ? "" : " * " + fixed(n.score_scale, 6)) + ", which weighs " +
+             buffer_text(n.accesses[2]) + (n.transpose_values ? "^T" : "") + "  -> " +
+             buffer_name(n.stores[0].buffer) + "\n";
+    if (n.kind == nest_kind::streamed && n.hidden.any)
+      out += "    blocks of columns behind row + " + p_.dims.to_string(n.hidden.offset) +
+             " are left out\n";
     return out;
   }
 
@@ -63,6 +71,7 @@ class plan_printer {
       case nest_kind::tile: return "tiles";
       case nest_kind::column: return "columns";
       case nest_kind::matmul: return "matmul";
+      case nest_kind::streamed: return "streamed";
       case nest_kind::assemble: return "assemble";
       case nest_kind::gather: return "gather";
       case nest_kind::scatter_add: return "scatter_add";
@@ -127,7 +136,7 @@ class plan_printer {
     out += std::string(" : ") + std::string(name(s.type)) +
            (s.level == level::row && n.inner_axes > 0 ? " per row" : "");
     for (const store& st : n.stores)
-      if (st.step == i) out += "  -> " + buffer_name(st.buffer);
+      if (st.step == i && n.kind != nest_kind::streamed) out += "  -> " + buffer_name(st.buffer);
     return out + "\n";
   }
 

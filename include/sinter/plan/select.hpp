@@ -12,6 +12,8 @@
 #include <sinter/egraph/extract.hpp>
 #include <sinter/plan/candidate.hpp>
 #include <sinter/plan/choice.hpp>
+#include <sinter/plan/exchange.hpp>
+#include <sinter/plan/value_nests.hpp>
 
 namespace sinter::planning {
 
@@ -51,16 +53,34 @@ class goal_graph {
 };
 
 struct selection {
-  std::vector<int> nest_of;  // by value: the candidate that stores it, -1 where it is not stored
+  // In place of a candidate: in memory since the epoch before.
+  static constexpr int carried = -2;
+
+  int epochs = 1;  // see epochs.hpp
+  // By goal (value * epochs + epoch): the candidate that stores it, `carried`, or -1 where it is
+  // not stored.
+  std::vector<int> nest_of;
+  // Goals in the order in which they are emitted, what they need before them.
+  std::vector<int> order;
   double cost = 0;
   double lower_bound = 0;
+
+  // The goal whose nest stored what this goal names.
+  int stored_as(int goal) const {
+    while (nest_of[static_cast<std::size_t>(goal)] == carried) --goal;
+    return goal;
+  }
 };
 
 class selector {
  public:
   selector(const value_graph& g, const candidate_enumeration& nests, const goal_graph& goals,
            std::span<const int> roots)
-      : g_(g), nests_(nests), goals_(goals), roots_(roots.begin(), roots.end()) {}
+      : g_(g),
+        nests_(nests),
+        goals_(goals),
+        roots_(roots.begin(), roots.end()),
+        alternatives_(g, nests) {}
 
   selection run() {
     selection out = first_choice();
@@ -102,7 +122,7 @@ class selector {
           out.nest_of[static_cast<std::size_t>(v)] = static_cast<int>(n.payload);
     }
     add_defaults(out.nest_of);
-    out.cost = nest_choice(g_, nests_.all(), roots_, out.nest_of).cost();
+    out.cost = nest_choice(alternatives_, roots_, out.nest_of).cost();
     return out;
   }
 
@@ -131,88 +151,19 @@ class selector {
 
   static bool is_value(const eqsat::enode_view& n) { return n.op <= rules::fused_operator; }
 
-  // Exchanges nests while that lowers the whole cost: one at a time; and, for a nest that stores
-  // what others compute again for themselves, together with the nests that would then read it.
   void improve(selection& s) {
-    nest_choice choice(g_, nests_.all(), roots_, s.nest_of);
-    for (bool better = true; better;) {
-      better = false;
-      undo_.clear();
-      for (int i = 0; i < static_cast<int>(nests_.all().size()); ++i)
-        if (choice.needs(nest(i).root)) better = exchange(choice, i) || better;
-      for (int i = 0; i < static_cast<int>(nests_.all().size()); ++i)
-        if (nest(i).outputs.size() > 1 && choice.needs(nest(i).root))
-          better = exchange_with_readers(choice, i) || better;
-    }
+    nest_choice choice(alternatives_, roots_, s.nest_of);
+    exchange_search(alternatives_, choice).improve();
     s.nest_of = choice.nests();
     // Anew, because differences add up their rounding.
-    s.cost = nest_choice(g_, nests_.all(), roots_, s.nest_of).cost();
-  }
-
-  const candidate& nest(int i) const { return nests_.all()[static_cast<std::size_t>(i)]; }
-
-  // A tiny margin keeps rounding from exchanging equals for ever.
-  static bool less(double a, double b) { return a < b * (1 - 1e-9); }
-
-  // Lets nest i store all its outputs if that is cheaper.
-  bool exchange(nest_choice& choice, int i) {
-    const double before = choice.cost();
-    const std::size_t mark = undo_.size();
-    if (!store_all(choice, i)) return false;
-    if (less(choice.cost(), before) && !is_cyclic(choice, i)) return true;
-    take_back(choice, mark);
-    return false;
-  }
-
-  bool exchange_with_readers(nest_choice& choice, int i) {
-    const double before = choice.cost();
-    const std::size_t mark = undo_.size();
-    store_all(choice, i);
-    if (!is_cyclic(choice, i))
-      for (int out : nest(i).outputs)
-        for (int reader : readers_of(out))
-          if (choice.needs(nest(reader).root)) exchange(choice, reader);
-    if (less(choice.cost(), before) && !is_cyclic(choice, i)) return true;
-    take_back(choice, mark);
-    return false;
-  }
-
-  // False if it does so already.
-  bool store_all(nest_choice& choice, int i) {
-    bool changes = false;
-    for (int out : nest(i).outputs) {
-      if (choice.nest_of(out) == i) continue;
-      undo_.push_back({out, choice.nest_of(out)});
-      choice.assign(out, i);
-      changes = true;
-    }
-    return changes;
-  }
-
-  bool is_cyclic(nest_choice& choice, int i) const {
-    return std::ranges::any_of(nest(i).outputs, [&](int out) { return choice.is_cyclic_at(out); });
-  }
-
-  void take_back(nest_choice& choice, std::size_t mark) {
-    for (; undo_.size() > mark; undo_.pop_back())
-      choice.assign(undo_.back().first, undo_.back().second);
-  }
-
-  const std::vector<int>& readers_of(int value) {
-    if (readers_.empty()) {
-      readers_.resize(static_cast<std::size_t>(g_.size()));
-      for (int i = 0; i < static_cast<int>(nests_.all().size()); ++i)
-        for (int r : nest(i).reads) readers_[static_cast<std::size_t>(r)].push_back(i);
-    }
-    return readers_[static_cast<std::size_t>(value)];
+    s.cost = nest_choice(alternatives_, roots_, s.nest_of).cost();
   }
 
   const value_graph& g_;
   const candidate_enumeration& nests_;
   const goal_graph& goals_;
   std::vector<int> roots_;
-  std::vector<std::vector<int>> readers_;  // by value: nests
-  std::vector<std::pair<int, int>> undo_;  // value, its nest before
+  value_nests alternatives_;
 };
 
 }  // namespace sinter::planning

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// An operand of a matrix product, bound: a matrix per batch with unit stride in one direction.
+// Operands that have none are copied before the product runs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include <sinter/exec/bound_access.hpp>
+#include <sinter/exec/kernel_table.hpp>
+#include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/tile_nest.hpp>
+#include <sinter/plan/nest.hpp>
+
+namespace sinter::exec {
+
+class product_operand {
+ public:
+  /// `access`: of the nest, which must outlive this; seen as [batch..., rows, columns], or
+  /// transposed in the last two axes. `scratch_buffer`: the entry of run_memory::bases that is set
+  /// to the copy, if one is needed.
+  product_operand(const kernel_table& kernels, const planning::nest& nest, std::size_t access,
+                  bool transpose, dtype type, int scratch_buffer)
+      : nest_(&nest),
+        access_(access),
+        transpose_(transpose),
+        type_(type),
+        scratch_buffer_(scratch_buffer),
+        copy_(copy_nest(nest.accesses[access], type, -1, nest.predicted_nanoseconds)),
+        packer_(std::make_unique<tile_nest>(nullptr, kernels, copy_)) {}
+
+  product_operand(const product_operand&) = delete;  // the packer refers to the copy
+  product_operand& operator=(const product_operand&) = delete;
+
+  /// Adds what a copy needs to `need`. Throws graph_error if the operand's rank is not batch_axes
+  /// + 2.
+  void bind(const binding& at, std::size_t batch_axes, memory_need& need) {
+    view_ = at.view(nest_->accesses[access_]);
+    const std::size_t rank = view_.shape.size();
+    detail::require_step(rank == batch_axes + 2, *nest_,
+                         "an operand of the product has another rank");
+    const auto unit = [&](std::size_t axis) {
+      return view_.shape[axis] <= 1 || view_.strides[axis] == 1;
+    };
+    packed_ = !unit(rank - 1) && !unit(rank - 2);
+    if (packed_) {
+      pack_offset_ = need.shared;
+      need.shared +=
+          round_to_lines(static_cast<std::size_t>(element_count(view_.shape)) * size_of(type_));
+      view_ = {scratch_buffer_, 0, view_.shape, row_major_strides(view_.shape)};
+      need.per_thread = std::max(need.per_thread, packer_->bind(at, &view_).per_thread);
+    }
+    const std::size_t row = rank - (transpose_ ? 1 : 2), column = rank - (transpose_ ? 2 : 1);
+    rows_ = view_.shape[row];
+    columns_ = view_.shape[column];
+    row_stride_ = view_.strides[row];
+    column_stride_ = view_.strides[column];
+    for (std::size_t axis = 0; axis < batch_axes; ++axis)
+      if (view_.shape[axis] == 1) view_.strides[axis] = 0;
+  }
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t columns() const { return columns_; }
+  /// Is it the same matrix along this batch axis?
+  bool is_shared(std::size_t axis) const { return view_.strides[axis] == 0; }
+  /// As matrix_product has them.
+  bool transposed() const { return columns_ > 1 && column_stride_ != 1; }
+  std::int64_t leading() const { return transposed() ? column_stride_ : row_stride_; }
+
+  /// Lets the batches along a batch axis be more rows of this matrix, if they lie so: `rows` is how
+  /// many it has by now. Returns false, and changes nothing, if they do not.
+  bool fold(std::size_t axis, std::int64_t rows) {
+    const std::int64_t stride = view_.strides[axis];
+    if (rows != 1) return stride == row_stride_ * rows;
+    // The stride between rows was of no account so far.
+    if (transposed() && stride != 1) return false;
+    row_stride_ = stride;
+    return true;
+  }
+
+  /// Makes the copy, if there is one to make. All threads take part.
+  void pack(const run_memory& memory) const {
+    if (!packed_) return;
+    memory.bases[scratch_buffer_] = memory.shared + pack_offset_;
+    packer_->run(memory);
+  }
+
+  /// Element (row, column) of the matrix of a batch, which counts row-major through `batch_shape`.
+  const std::byte* at(const run_memory& memory, const shape_vector& batch_shape, std::int64_t batch,
+                      std::int64_t row, std::int64_t column) const {
+    std::int64_t place = view_.offset + row * row_stride_ + column * column_stride_;
+    for (std::size_t axis = batch_shape.size(); axis-- > 0;) {
+      place += batch % batch_shape[axis] * view_.strides[axis];
+      batch /= batch_shape[axis];
+    }
+    return memory.bases[view_.buffer] + place * static_cast<std::int64_t>(size_of(type_));
+  }
+
+ private:
+  const planning::nest* nest_;
+  std::size_t access_;
+  bool transpose_;
+  dtype type_;
+  int scratch_buffer_;
+  planning::nest copy_;
+  std::unique_ptr<tile_nest> packer_;
+  strided_view view_;
+  std::int64_t rows_ = 0, columns_ = 0, row_stride_ = 0, column_stride_ = 0;
+  bool packed_ = false;
+  std::size_t pack_offset_ = 0;
+};
+
+/// Batches of a product `a b...` whose right sides are the same matrices along the last batch axes
+/// are more rows of a: takes such axes off `batch_shape` and multiplies `rows`.
+template <class... Right>
+void fold_batches(shape_vector& batch_shape, std::int64_t& rows, product_operand& a,
+                  const Right&... right) {
+  while (!batch_shape.empty()) {
+    const std::size_t axis = batch_shape.size() - 1;
+    const std::int64_t extent = batch_shape[axis];
+    if (extent != 1 && (!(right.is_shared(axis) && ...) || !a.fold(axis, rows))) return;
+    rows *= extent;
+    batch_shape.resize(axis);
+  }
+}
+
+}  // namespace sinter::exec

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// Runs streamed nests: blocks of rows, each of which goes through the columns of its scores block
+// by block. A block of scores is computed, finished by the tile program, turned into weights and
+// multiplied with its values while it is in the cache; scores never reach memory (Dao et al. 2022,
+// "FlashAttention"; Rabe and Staats 2021, "Self-attention does not need O(n^2) memory").
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <sinter/exec/bind_tile.hpp>
+#include <sinter/exec/gemm.hpp>
+#include <sinter/exec/online_softmax.hpp>
+#include <sinter/exec/parallel.hpp>
+#include <sinter/exec/product.hpp>
+#include <sinter/exec/product_operand.hpp>
+#include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/run_tile.hpp>
+
+namespace sinter::exec {
+
+class streamed_nest {
+ public:
+  streamed_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
+      : nest_(&nest),
+        product_(find_product(nest)),
+        type_(nest.body[static_cast<std::size_t>(product_)].type),
+        multiply_(kernels.product(type_)),
+        softmax_(online_softmax_of(type_)),
+        rest_(kernels, nest, analyze_tile(&plan, nest, geometry::block, {0}, product_, -1)),
+        a_(kernels, nest, 0, nest.transpose_a, type_, static_cast<int>(plan.buffers.size())),
+        b_(kernels, nest, 1, nest.transpose_b, type_, static_cast<int>(plan.buffers.size()) + 1),
+        values_(kernels, nest, 2, nest.transpose_values, type_,
+                static_cast<int>(plan.buffers.size()) + 2) {
+    if (multiply_ == nullptr)
+      throw dtype_error("executor: no matrix product for " + std::string(name(type_)));
+    detail::require_step(nest.stores.size() == 1 && nest.inner_axes == 0, nest,
+                         "a streamed nest has one store and no reductions of its own");
+    detail::require_step(nest.body[static_cast<std::size_t>(nest.stores[0].step)].type == type_,
+                         nest, "the scores of a streamed nest have the dtype of their product");
+  }
+
+  memory_need bind(const binding& at) {
+    const shape_vector space = at.evaluate(nest_->space);
+    const std::size_t rank = space.size();
+    detail::require_step(rank >= 2, *nest_, "a matrix product has two axes");
+    batch_shape_ = shape_vector(space.begin(), space.end() - 2);
+    rows_ = space[rank - 2];
+    columns_ = space[rank - 1];
+    memory_need out;
+    for (product_operand* operand : {&a_, &b_, &values_}) operand->bind(at, rank - 2, out);
+    depth_ = a_.columns();
+    width_ = values_.columns();
+    detail::require_step(a_.rows() == rows_ && b_.columns() == columns_ && b_.rows() == depth_ &&
+                             values_.rows() == columns_,
+                         *nest_, "the operands of the products do not fit");
+    fold_batches(batch_shape_, rows_, a_, b_, values_);
+    // Folded rows are those of several matrices.
+    has_hidden_ = nest_->hidden.any && rows_ == space[rank - 2];
+    if (has_hidden_) hidden_offset_ = at.evaluate(nest_->hidden.offset);
+    batch_ = element_count(batch_shape_);
+    result_ = at[nest_->stores[0].buffer];
+    detail::require_step(element_count(result_.shape) == batch_ * rows_ * width_, *nest_,
+                         "the result does not fit into its buffer");
+
+    block_rows_ = equal_pieces(rows_, most_rows, 8);
+    block_columns_ = equal_pieces(columns_, most_columns, column_unit);
+    row_blocks_ = divide_up(rows_, block_rows_);
+    bind_rest(at, space);
+    lay_out(out);
+    return out;
+  }
+
+  void run(const run_memory& memory) const {
+    if (batch_ == 0 || rows_ == 0 || width_ == 0) return;
+    // A copy's workspace lies behind the packed operands, which are in use.
+    for (const product_operand* operand : {&a_, &b_, &values_}) operand->pack(memory);
+    if (packs_once_)
+      for (int thread = 0; thread < thread_count(); ++thread)
+        packed(memory.scratch(thread)) = {-1, 0};
+    parallel_for(batch_ * row_blocks_, nest_->predicted_nanoseconds,
+                 [&](std::int64_t task, int thread) {
+                   run_rows(memory, memory.scratch(thread), task / row_blocks_,
+                            block_of(task % row_blocks_) * block_rows_);
+                 });
+  }
+
+ private:
+  // A block of scores takes 256 KiB of floats: it stays in L2 together with what it is made of.
+  // Fewer rows pack the other operands too often, fewer columns scale sums too often.
+  static constexpr std::int64_t most_rows = 128, most_columns = 512;
+  static constexpr std::int64_t column_unit = 64;
+  // Packed keys and values that a thread keeps from one block of rows to the next. Not with a
+  // causal mask, whose blocks end where they are hidden: that saves more.
+  static constexpr std::size_t packed_limit = 1 << 20;
+
+  static constexpr std::size_t packed_header = 64;
+
+  // The batch whose first blocks of columns a thread has packed.
+  struct packed_state {
+    std::int64_t batch, blocks;
+  };
+
+  static int find_product(const planning::nest& nest) {
+    for (std::size_t i = 0; i < nest.body.size(); ++i)
+      if (nest.body[i].kind == planning::step_kind::product) return static_cast<int>(i);
+    detail::require_step(false, nest, "a streamed nest without a product");
+    return -1;
+  }
+
+  // Pieces of one size, a multiple of `unit`, rather than full ones and a small rest.
+  static std::int64_t equal_pieces(std::int64_t extent, std::int64_t most, std::int64_t unit) {
+    if (extent <= most) return std::max<std::int64_t>(1, extent);
+    return round_up_to(divide_up(extent, divide_up(extent, most)), unit);
+  }
+
+  void bind_rest(const binding& at, const shape_vector& space) {
+    walk_request request;
+    request.space = space;
+    request.outer_count = space.size() - 1;
+    request.block_columns = block_columns_;
+    request.external_packed = true;  // the rows of a block lie one behind the other
+    request.result_is_external = true;
+    rest_.bind(at, request);
+    const auto empty = [](command_range r) { return r.first == r.last; };
+    const tile_program& p = rest_.program();
+    has_rest_ =
+        !std::ranges::all_of(p.phase_lists, empty) || !std::ranges::all_of(p.row_lists, empty);
+  }
+
+  void lay_out(memory_need& need) {
+    std::size_t end = round_to_lines(rest_.program().scratch_bytes);
+    const auto take = [&](std::size_t bytes) {
+      const std::size_t begin = end;
+      end += round_to_lines(bytes);
+      return begin;
+    };
+    const auto elements = [&](std::int64_t count) {
+      return static_cast<std::size_t>(count) * size_of(type_);
+    };
+    scores_offset_ = take(elements(block_rows_ * block_columns_));
+    sums_offset_ = take(elements(block_rows_ * width_));
+    states_offset_ = take(static_cast<std::size_t>(block_rows_) * softmax_.state_bytes);
+    workspace_offset_ =
+        take(std::max(gemm_workspace_bytes(type_, block_rows_, block_columns_, depth_),
+                      gemm_workspace_bytes(type_, block_rows_, width_, block_columns_)));
+    packed_keys_ = gemm_packed_elements(block_columns_, depth_);
+    packed_values_ = gemm_packed_elements(width_, block_columns_);
+    const std::size_t packed_bytes =
+        elements(divide_up(columns_, block_columns_) * (packed_keys_ + packed_values_));
+    packs_once_ = !has_hidden_ && row_blocks_ > 1 && packed_bytes <= packed_limit;
+    if (packs_once_) packed_offset_ = take(packed_header + packed_bytes);
+    need.per_thread = std::max(need.per_thread, end);
+  }
+
+  packed_state& packed(std::byte* scratch) const {
+    return *reinterpret_cast<packed_state*>(scratch + packed_offset_);
+  }
+
+  // Later rows of a causal mask take longer: first and last ones in turn, so that consecutive tasks
+  // take the same time wherever they are divided among threads.
+  std::int64_t block_of(std::int64_t task) const {
+    if (!has_hidden_) return task;
+    return task % 2 == 0 ? task / 2 : row_blocks_ - 1 - task / 2;
+  }
+
+  void run_rows(const run_memory& memory, std::byte* scratch, std::int64_t batch,
+                std::int64_t row) const {
+    const std::int64_t rows = std::min(block_rows_, rows_ - row);
+    const std::int64_t first_row = batch * rows_ + row;
+    std::byte* states = scratch + states_offset_;
+    const row_block sums{scratch + sums_offset_, rows, width_, width_};
+    const row_block result{
+        memory.bases[result_.buffer] + bytes(result_.offset + first_row * width_), rows, width_,
+        width_};
+    // Without columns the sum is empty, and not a quotient of nothing.
+    if (columns_ == 0) {
+      std::memset(result.at, 0, static_cast<std::size_t>(bytes(rows * width_)));
+      return;
+    }
+    tile_runner rest(rest_.program(), memory.bases, scratch);
+    if (has_rest_) rest.begin();
+    softmax_.begin(rows, states);
+    const std::int64_t seen = has_hidden_ ? row + rows + hidden_offset_ : columns_;
+    std::int64_t columns = 0;
+    for (std::int64_t column = 0; column < columns_; column += columns) {
+      if (column >= seen && adds_nothing(memory, batch, column, states, rows)) break;
+      columns = std::min(block_columns_, columns_ - column);
+      if (seen > column) columns = std::min(columns, round_up_to(seen - column, column_unit));
+      const row_block scores{scratch + scores_offset_, rows, columns, columns};
+      matrix_product first{.m = rows,
+                           .n = columns,
+                           .k = depth_,
+                           .a = a_.at(memory, batch_shape_, batch, row, 0),
+                           .lda = a_.leading(),
+                           .transpose_a = a_.transposed(),
+                           .b = b_.at(memory, batch_shape_, batch, 0, column),
+                           .ldb = b_.leading(),
+                           .transpose_b = b_.transposed(),
+                           .c = scores.at,
+                           .ldc = scores.pitch,
+                           .accumulate = false,
+                           .workspace = scratch + workspace_offset_};
+      matrix_product second{.m = rows,
+                            .n = width_,
+                            .k = columns,
+                            .a = scores.at,
+                            .lda = scores.pitch,
+                            .transpose_a = false,
+                            .b = values_.at(memory, batch_shape_, batch, column, 0),
+                            .ldb = values_.leading(),
+                            .transpose_b = values_.transposed(),
+                            .c = sums.at,
+                            .ldc = sums.pitch,
+                            .accumulate = column > 0,
+                            .workspace = scratch + workspace_offset_};
+      if (packs_once_) use_packed(scratch, batch, column / block_columns_, first, second);
+      multiply_(first);
+      if (has_rest_) {
+        rest.set_external({static_cast<std::byte*>(scores.at), scores.pitch, first_row, column});
+        rest.run_all(first_row, first_row + rows, column, column + columns);
+      }
+      // Nothing was summed before the first block.
+      softmax_.weigh(scores, nest_->score_scale, states,
+                     {sums.at, rows, column == 0 ? 0 : width_, width_});
+      multiply_(second);
+    }
+    softmax_.finish(sums, states, result);
+  }
+
+  // Lets the products read what this thread has packed for an earlier block of rows; blocks of
+  // columns come in order, and all row blocks of a batch start at the first.
+  void use_packed(std::byte* scratch, std::int64_t batch, std::int64_t block, matrix_product& first,
+                  matrix_product& second) const {
+    packed_state& state = packed(scratch);
+    if (state.batch != batch) state = {batch, 0};
+    std::byte* const left =
+        scratch + packed_offset_ + packed_header + bytes(block * (packed_keys_ + packed_values_));
+    std::byte* const right = left + bytes(packed_keys_);
+    if (block == state.blocks) {
+      first.pack_into = left;
+      multiply_(first);
+      first.pack_into = nullptr;
+      second.pack_into = right;
+      multiply_(second);
+      second.pack_into = nullptr;
+      ++state.blocks;
+    }
+    first.packed_b = left;
+    second.packed_b = right;
+  }
+
+  // The scores from this column on are hidden in all rows: would they change anything? They weigh 0
+  // if a visible score exceeds them by far; but 0 times infinity would be NaN.
+  bool adds_nothing(const run_memory& memory, std::int64_t batch, std::int64_t column,
+                    const void* states, std::int64_t rows) const {
+    if (!softmax_.outweighs(rows, states, nest_->score_scale, nest_->hidden.value)) return false;
+    const std::int64_t rest = columns_ - column;
+    auto* const from = const_cast<std::byte*>(values_.at(memory, batch_shape_, batch, column, 0));
+    return softmax_.is_finite(values_.transposed()
+                                  ? row_block{from, width_, rest, values_.leading()}
+                                  : row_block{from, rest, width_, values_.leading()});
+  }
+
+  std::int64_t bytes(std::int64_t elements) const {
+    return elements * static_cast<std::int64_t>(size_of(type_));
+  }
+
+  const planning::nest* nest_;
+  int product_;
+  dtype type_;
+  gemm_function multiply_;
+  const online_softmax& softmax_;
+  bound_tile rest_;
+  product_operand a_, b_, values_;
+  shape_vector batch_shape_;
+  std::int64_t batch_ = 1, rows_ = 0, columns_ = 0, depth_ = 0, width_ = 0;
+  std::int64_t block_rows_ = 1, block_columns_ = 1, row_blocks_ = 1;
+  strided_view result_;
+  bool has_rest_ = false, has_hidden_ = false, packs_once_ = false;
+  std::int64_t hidden_offset_ = 0;
+  std::int64_t packed_keys_ = 0, packed_values_ = 0;  // elements per block of columns
+  std::size_t scores_offset_ = 0, sums_offset_ = 0, states_offset_ = 0, workspace_offset_ = 0,
+              packed_offset_ = 0;
+};
+
+}  // namespace sinter::exec
