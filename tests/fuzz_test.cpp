@@ -69,7 +69,7 @@ TEST_CASE("random graphs agree with the reference interpreter") {
   if (seconds == nullptr) {
     for (std::uint64_t seed = 1; seed <= 300; ++seed) check(seed, code);
     // An alias of an alias of an argument, which read memory that nothing had written.
-    for (std::uint64_t seed : {102092, 200446, 500519, 701271}) check(seed, code);
+    for (std::uint64_t seed : {102092u, 200446u, 500519u, 701271u}) check(seed, code);
     return;
   }
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(std::stoi(seconds));
