@@ -107,9 +107,10 @@ TEST_CASE_TEMPLATE("products of integers", T, std::uint8_t, std::int32_t, std::i
 
 TEST_CASE("a matrix that was packed before gives the same bits") {
   // More columns than a panel, more depth than a piece, and a vector, which reads b itself.
-  for (const auto& [m, n, k] :
+  for (const auto& extents :
        {std::array<std::int64_t, 3>{8, 50, 20}, {33, 401, 900}, {5, 96, 385}, {1, 70, 40}})
     for (const bool transpose_b : {false, true}) {
+      const std::int64_t m = extents[0], n = extents[1], k = extents[2];
       CAPTURE(m);
       CAPTURE(n);
       CAPTURE(k);
