@@ -18,6 +18,7 @@
 #include <sinter/graph/print.hpp>
 #include <sinter/plan/budget.hpp>
 #include <sinter/plan/print.hpp>
+#include <sinter/sinter.hpp>
 
 namespace sn = sinter;
 namespace ir = sinter::ir;
@@ -253,6 +254,36 @@ TEST_CASE(
   CHECK(again.nests == half.nests);
   CHECK(again.plan.cost == half.plan.cost);
   CHECK(half.explained.find("values computed again") != std::string::npos);
+}
+
+TEST_CASE("fuse takes a budget as an option; one weight that all layers share") {
+  const auto training_step = [](auto x, auto w, auto rate) {
+    auto h = x;
+    for (int i = 0; i < 12; ++i) h = sn::tanh(sn::matmul(h, w));
+    auto loss = sn::mean(h * h);
+    auto [dw] = sn::gradients(loss, w);
+    return sn::outputs(loss, sn::assign(w, w - rate * dw));
+  };
+  sn::tensor<float, 2> x(64, 32), w(32, 32);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    x.data()[i] = std::sin(static_cast<float>(i * 7919 % 1013));
+  for (std::int64_t i = 0; i < w.size(); ++i)
+    w.data()[i] = 0.3f * std::cos(static_cast<float>(i * 104729 % 1019));
+  sn::tensor<float, 2> v(32, 32);
+  std::copy(w.data(), w.data() + w.size(), v.data());
+
+  auto free = sn::fuse(training_step);
+  // Twelve activations of 64 x 32 are 98,304 bytes; their twelve parts of the gradient, 49,152, are
+  // added at the end.
+  auto limited = sn::fuse(training_step, {.memory_budget = 70'000});
+  for (int i = 0; i < 3; ++i) {
+    const sn::tensor<float, 0> a = free(x, w, 0.5f), b = limited(x, v, 0.5f);
+    CHECK(*a.data() == doctest::Approx(*b.data()).epsilon(1e-5));
+  }
+  for (std::int64_t i = 0; i < w.size(); ++i)
+    CHECK(w.data()[i] == doctest::Approx(v.data()[i]).epsilon(1e-4));
+  const std::string report = limited.explain(x, v, 0.5f);
+  CHECK(report.find("budget: 68.4 KiB for the arena, kept; without it") != std::string::npos);
 }
 
 TEST_CASE("random graphs under a budget agree with the reference interpreter") {

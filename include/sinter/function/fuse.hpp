@@ -88,11 +88,9 @@ class fused {
   /// datatype of the ops that occur, and a union per e-node.
   template <detail::FusedArgument... A>
   std::string egglog(A&&... arguments) {
-    return with_call<A...>(
-        [](const program& p, program::prepared_call& c, const auto&, const auto&) {
-          return p.egglog(c);
-        },
-        arguments...);
+    return with_call<A...>([](const program& p, program::prepared_call& c, const auto&,
+                              const auto&) { return p.egglog(c); },
+                           arguments...);
   }
 
   /// Counts of saturations, extractions and calls, over all dtypes the function was called with.
