@@ -61,7 +61,7 @@ std::vector<ir::reference_tensor> arguments_of(const ir::graph& g, double rate) 
 struct step {
   std::vector<raw_tensor> results;  // by output
   sn::planning::plan plan;
-  sn::planning::budget_report memory;
+  sn::planning::budget_report budget;
   std::string nests, explained;
 
   double arena() const { return static_cast<double>(plan.arena_bytes); }
@@ -102,7 +102,7 @@ step run(const ir::graph& g, const std::vector<ir::reference_tensor>& arguments,
   out.plan = call.plan();
   for (std::size_t i = 0; i < out.plan.nests.size(); ++i)
     out.nests += sn::planning::plan_printer(out.plan).nest_text(i);
-  out.memory = call.memory();
+  out.budget = call.budget();
   return out;
 }
 
@@ -148,17 +148,17 @@ TEST_CASE(
   const ir::graph g = sn::test::deep_training_step();
   const auto arguments = arguments_of(g, 0.1);
   const step free = run(g, arguments, 0);
-  CHECK(free.memory.met);
-  CHECK(free.memory.recomputed == 0);
+  CHECK(free.budget.met);
+  CHECK(free.budget.recomputed == 0);
   double before = free.plan.cost;
   for (double share : {0.5, 0.4}) {
     const step s = run(g, arguments, part(share, free));
-    CHECK(s.memory.met);
+    CHECK(s.budget.met);
     CHECK(s.plan.arena_bytes <= part(share, free));
-    CHECK(s.memory.budget == part(share, free));
-    CHECK(s.memory.unlimited == free.plan.arena_bytes);
-    CHECK(s.memory.recomputed > 0);
-    CHECK(s.memory.recomputed < 24);
+    CHECK(s.budget.budget == part(share, free));
+    CHECK(s.budget.unlimited == free.plan.arena_bytes);
+    CHECK(s.budget.recomputed > 0);
+    CHECK(s.budget.recomputed < 24);
     const sn::exec::executor executor(s.plan, code().kernels);
     CHECK(executor.arena_bytes() <= part(share, free) + 64);
     CHECK(s.plan.cost > before);
@@ -184,7 +184,7 @@ TEST_CASE("other activations, residual connections and dropout") {
     const ir::graph g = sn::test::deep_training_step(sizes);
     const auto arguments = arguments_of(g, 0.1);
     const step free = run(g, arguments, 0), half = run(g, arguments, part(0.5, free));
-    CHECK(half.memory.met);
+    CHECK(half.budget.met);
     CHECK(half.plan.arena_bytes <= part(0.5, free));
     CHECK(half.plan.cost < 1.6 * free.plan.cost);
     CHECK(difference(half, free) < 1e-5);
@@ -198,7 +198,7 @@ TEST_CASE("what is computed again reads arguments as they were before the step")
   const step free = run(g, arguments, 0);
   for (double share : {0.7, 0.5, 0.4}) {
     const step s = run(g, arguments, part(share, free));
-    CHECK(s.memory.recomputed > 0);
+    CHECK(s.budget.recomputed > 0);
     CHECK(same_bits(s, free));
   }
 }
@@ -207,7 +207,7 @@ TEST_CASE("a transformer's training step in half its memory") {
   const ir::graph g = sn::test::transformer_training_step({.blocks = 2});
   const auto arguments = arguments_of(g, 0.1);
   const step free = run(g, arguments, 0), half = run(g, arguments, part(0.5, free));
-  CHECK(half.memory.met);
+  CHECK(half.budget.met);
   CHECK(half.plan.arena_bytes <= part(0.5, free));
   CHECK(half.plan.cost < 1.3 * free.plan.cost);
   CHECK(difference(half, free) < 1e-4);
@@ -219,7 +219,7 @@ TEST_CASE(
   const ir::graph g = sn::test::deep_training_step({.layers = 12, .batch = 64});
   const auto arguments = arguments_of(g, 0.1);
   const step free = run(g, arguments, 0), tiny = run(g, arguments, 1000, true);
-  CHECK_FALSE(tiny.memory.met);
+  CHECK_FALSE(tiny.budget.met);
   CHECK(tiny.plan.arena_bytes > 1000);
   CHECK(tiny.arena() < 0.6 * free.arena());
   CHECK(difference(tiny, free) < 1e-5);
@@ -231,7 +231,7 @@ TEST_CASE(
   chain.outputs.push_back({x.id, -1});
   const auto matrix = arguments_of(chain, 0);
   const step one = run(chain, matrix, 64), unlimited = run(chain, matrix, 0);
-  CHECK_FALSE(one.memory.met);
+  CHECK_FALSE(one.budget.met);
   CHECK(one.plan.arena_bytes == unlimited.plan.arena_bytes);
   CHECK(same_bits(one, unlimited));
 }
@@ -246,14 +246,14 @@ TEST_CASE(
              half = run(g, arguments, part(0.5, free), true),
              again = run(g, arguments, part(0.5, free));
   CHECK(free.nests == exact.nests);
-  CHECK(exact.memory.met);
-  CHECK(exact.memory.plans == 1);
+  CHECK(exact.budget.met);
+  CHECK(exact.budget.plans == 1);
   CHECK(free.explained.find("budget") == std::string::npos);
   CHECK(exact.explained.find("without computing anything twice") != std::string::npos);
   CHECK(free.nests != half.nests);
   CHECK(again.nests == half.nests);
   CHECK(again.plan.cost == half.plan.cost);
-  CHECK(half.explained.find("values computed again") != std::string::npos);
+  CHECK(half.explained.find("times a value is computed again") != std::string::npos);
 }
 
 TEST_CASE("fuse takes a budget as an option; one weight that all layers share") {
@@ -299,9 +299,9 @@ TEST_CASE("random graphs under a budget agree with the reference interpreter") {
     const std::size_t budget = part(seed % 2 == 0 ? 0.6 : 0.85, free);
     const step s = run(sample.graph, sample.arguments, budget);
     ++limited;
-    kept += s.memory.met ? 1 : 0;
-    recomputing += s.memory.recomputed > 0 ? 1 : 0;
-    CHECK(s.plan.arena_bytes <= (s.memory.met ? budget : free.plan.arena_bytes));
+    kept += s.budget.met ? 1 : 0;
+    recomputing += s.budget.recomputed > 0 ? 1 : 0;
+    CHECK(s.plan.arena_bytes <= (s.budget.met ? budget : free.plan.arena_bytes));
     REQUIRE(s.results.size() == expected.size());
     for (std::size_t k = 0; k < expected.size(); ++k) {
       REQUIRE(s.results[k].shape == expected[k].shape);

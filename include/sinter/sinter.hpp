@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // All of sinter: tensors, the front end, and functions that are fused, planned and run. Pulls in
-// xsimd and Eigen; the e-graph engine alone is <sinter/egraph.hpp>, everything but execution
-// <sinter/core.hpp>.
+// xsimd and Eigen; the e-graph engine alone is <sinter/egraph.hpp>, and what needs neither
+// (tensors, graphs, expressions, gradients, the engine) <sinter/core.hpp>.
 #pragma once
 
 // fuse first: errors in its templates then name two files, not five.

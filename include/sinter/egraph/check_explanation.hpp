@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A checker of explanations that shares no code with the engine: it reads the rules' text itself
-// and works on plain terms, so that a mistake in the engine cannot hide itself.
+// A checker of explanations that shares no code with the engine but the list of terms and the table
+// of operators: it reads the rules' text itself and works on plain terms, so that a mistake in the
+// engine cannot hide itself.
 #pragma once
 
 #include <algorithm>
@@ -205,7 +206,7 @@ class explanation_checker {
 };
 
 /// Checks every step of an explanation, and that it leads from the one term asked for to the other.
-/// Linear in the size of the explanation's term list and the sizes of the patterns.
+/// Each step tries the rules of its name and follows its position; terms are compared once each.
 template <class Language>
 check_result check_explanation(const explanation& why, const asked_terms& asked,
                                std::span<const rule_text> rules, const judges& judged = {}) {

@@ -171,8 +171,8 @@ explanation explain(const egraph<Language>& graph, class_id from, class_id to,
   return explain_terms(graph, record->founder(from), record->founder(to), max_steps);
 }
 
-/// The rules as text, for the checker. Rules that were parsed at run time do not keep their text
-/// and are left out.
+/// The rules as text, for the checker; it refers to the text of the rules, which must outlive it.
+/// Rules that were parsed at run time do not keep their text and are left out.
 template <class Language>
 std::vector<rule_text> texts_of(std::span<const rule<Language>> rules) {
   std::vector<rule_text> out;

@@ -49,8 +49,8 @@ struct extract_options {
 
   method how = method::dag;
   /// Bounds the search for DAG cost: entries of sets and lists touched, some 2 ns each. The same
-  /// work gives the same result on every machine; none leaves the first choice, greedy over cost
-  /// sets.
+  /// work gives the same result on every machine; none leaves the first choice: the cheapest of the
+  /// terms of least tree cost and the greedy choice over cost sets.
   std::size_t work = by_method;
   /// A stop for emergencies: what is found by then depends on the machine.
   double seconds = std::numeric_limits<double>::infinity();

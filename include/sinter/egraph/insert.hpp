@@ -3,6 +3,14 @@
 // Adding nodes: the part of class egraph that makes it grow.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
 #include <sinter/egraph/egraph.hpp>
 
 namespace sinter::eqsat {

@@ -4,6 +4,11 @@
 // lost a union and the nodes whose children's data changed; nothing else is visited.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include <sinter/egraph/egraph.hpp>
 
 namespace sinter::eqsat {

@@ -77,7 +77,7 @@ class streamed_nest {
 
   void run(const run_memory& memory) const {
     if (batch_ == 0 || rows_ == 0 || width_ == 0) return;
-    // A copy's workspace lies behind the packed operands, which are in use.
+    // Every operand that is packed has its place in shared memory; packing one leaves the others.
     for (const product_operand* operand : {&a_, &b_, &values_}) operand->pack(memory);
     if (packs_once_)
       for (int thread = 0; thread < thread_count(); ++thread)

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include <sinter/function/program.hpp>
@@ -103,12 +104,13 @@ std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> symbols_of(
   return out;
 }
 
-// The memory an assignment writes: the argument must be an lvalue of a tensor or view whose
-// elements may change.
+// The memory an assignment writes: the argument must be a view, or an lvalue of a tensor, whose
+// elements may change. A: the type of the argument as the call deduced it.
 template <class A>
-void* writable(A& a) {
-  using argument = std::remove_reference_t<A>;
-  if constexpr (std::is_arithmetic_v<std::remove_cv_t<argument>>) {
+void* writable(std::remove_reference_t<A>& a) {
+  using argument = std::remove_cvref_t<A>;
+  constexpr bool owns = requires(argument& x, const shape_vector& s) { x.resize(s); };
+  if constexpr (std::is_arithmetic_v<argument> || (owns && !std::is_lvalue_reference_v<A>)) {
     return nullptr;
   } else if constexpr (requires { static_cast<void*>(a.data()); }) {
     return static_cast<void*>(a.data());
@@ -121,7 +123,7 @@ void* writable(A& a) {
 inline void require_assignable(const argument_memory& m, const void* target, std::size_t number) {
   if (target == nullptr && m.bytes != 0)
     throw graph_error("assign: argument " + std::to_string(number) +
-                      " is const or a scalar; expected a tensor that may change");
+                      " is const, a scalar or a temporary; expected a tensor that may change");
   if (m.strides != row_major_strides(m.shape) && m.bytes != 0)
     throw shape_error("assign: argument " + std::to_string(number) + " of shape " +
                       to_string(m.shape) + " is a strided view; expected contiguous memory");

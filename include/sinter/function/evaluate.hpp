@@ -5,9 +5,14 @@
 // class.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <sinter/function/fuse.hpp>
@@ -173,7 +178,7 @@ void evaluate(const expression<Function, Captured...>& e, tensor<T, E>& out) {
                       " where the tensor is " + std::string(name(dtype_of<T>)));
   const shape_vector shape = call.output_shape(0, symbols);
   require_fits(shape, E, "evaluate");
-  // Into storage of its own where a leaf is the tensor itself.
+  // Always into new storage: the tensor may be a leaf, and must stay as it is if the run throws.
   tensor<T, E> fresh = tensor<T, E>::uninitialized(shape);
   const detail::output_memory memory[] = {
       {fresh.data(), static_cast<std::size_t>(fresh.size()) * sizeof(T)}};

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
@@ -46,9 +48,9 @@ inline std::string budget_text(const planning::budget_report& r, std::size_t are
   if (r.unlimited <= r.budget) return out + "kept without computing anything twice\n";
   out += r.met ? "kept" : "not kept: " + planning::in_bytes(arena_bytes) + " is the least found";
   return out + "; without it " + planning::in_bytes(r.unlimited) + "; " +
-         std::to_string(r.recomputed) + " values computed again in " + std::to_string(r.epochs) +
-         " epochs, a byte carried from one to the next at " + planning::fixed(r.price, 4) +
-         " ns; plans tried: " + std::to_string(r.plans) + "\n";
+         std::to_string(r.recomputed) + " times a value is computed again, in " +
+         std::to_string(r.epochs) + " epochs, a byte carried from one to the next at " +
+         planning::fixed(r.price, 4) + " ns; plans tried: " + std::to_string(r.plans) + "\n";
 }
 
 inline std::string explain_text(const shape_class& c, const planning::planned& made,
@@ -75,7 +77,7 @@ inline std::string explain_text(const shape_class& c, const planning::planned& m
   out += "all nests: measured " + planning::in_microseconds(total) + "\n";
   out += "memory: arena " + planning::in_bytes(p.arena_bytes) + ", lower bound " +
          planning::in_bytes(p.lower_bound_bytes) + "\n";
-  return out + budget_text(made.memory, p.arena_bytes);
+  return out + budget_text(made.budget, p.arena_bytes);
 }
 
 }  // namespace detail

@@ -63,23 +63,26 @@ class function<R(Args...)> {
 
   template <class F>
   struct model final : callable {
-    explicit model(fused<F> f) : function(std::move(f)) {}
+    explicit model(fused<F> f) : fused_(std::move(f)) {}
     R call(std::remove_reference_t<Args>&... arguments) override {
       if constexpr (std::is_void_v<R>)
-        static_cast<void>(function(arguments...));
+        static_cast<void>(fused_(arguments...));
       else
-        return function(arguments...);
+        return fused_(arguments...);
     }
     void call_into([[maybe_unused]] void* out,
                    [[maybe_unused]] std::remove_reference_t<Args>&... arguments) override {
-      if constexpr (detail::is_array<R>) function.into (*static_cast<R*>(out))(arguments...);
+      if constexpr (detail::is_array<R>) {
+        auto call_with = fused_.into(*static_cast<R*>(out));
+        call_with(arguments...);
+      }
     }
     std::string explain(std::remove_reference_t<Args>&... arguments) override {
-      return function.explain(arguments...);
+      return fused_.explain(arguments...);
     }
-    program_statistics statistics() const override { return function.statistics(); }
+    program_statistics statistics() const override { return fused_.statistics(); }
 
-    fused<F> function;
+    fused<F> fused_;
   };
 
   callable& target() const {

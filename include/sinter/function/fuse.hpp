@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -55,7 +56,8 @@ class fused {
   /// allocates) or contiguous views (whose shape must be right). Without resizing, nothing is
   /// allocated after the first call. Throws like the call itself, shape_error also for a view of
   /// another shape or with strides, alias_error for memory of an argument that is still read when
-  /// the result is written.
+  /// the result is written. (Functions of more than 32 arguments or results, and those that the
+  /// first call traces, keep short lists on the heap.)
   template <class... Out>
   auto into(Out&... outputs) {
     return [this, &outputs...]<detail::FusedArgument... A>(A&&... arguments) {
@@ -145,6 +147,9 @@ class fused {
   template <class... A, class Body>
   auto with_call(Body body, std::remove_reference_t<A>&... arguments) {
     using trace = trace_of<A...>;
+    constexpr ir::fault fault = detail::fault_of<trace>();
+    static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
+                  "sinter: the operands of an op do not fit together (fault, op, left, right)");
     program& p = program_for<trace>();
     const auto stored = std::tuple{detail::stored_argument(arguments)...};
     const auto memory = std::apply(
@@ -161,7 +166,7 @@ class fused {
   auto call(std::tuple<Out&...> given, std::remove_reference_t<A>&... arguments) {
     return with_call<A...>(
         [&](program& p, program::prepared_call& c, const auto& memory, const auto& symbols) {
-          const std::array<void*, sizeof...(A)> targets{detail::writable(arguments)...};
+          const std::array<void*, sizeof...(A)> targets{detail::writable<A>(arguments)...};
           return run<trace_of<A...>>(p, c, memory, symbols, targets, given);
         },
         arguments...);

@@ -32,11 +32,11 @@ struct program_options {
   /// Superinstructions of the traced function and of the library; without them everything runs on
   /// micro-ops.
   bool superinstructions = true;
-  /// Bytes that intermediate values may take at one time, for the largest extents of a plan's
-  /// bucket; 0: no limit. What does not fit is computed again where it is read (a training step:
-  /// activations, during backward propagation), as little as possible of it. A budget that cannot
-  /// be met is no error: the smallest plan found runs, and `explain` says so. Looking for a plan
-  /// that fits takes a second for a training step of 2,000 nodes.
+  /// Bytes that intermediate values may take at one time (the arena, for the largest extents of a
+  /// plan's bucket; not the scratch memory of the nests); 0: no limit. What does not fit is
+  /// computed again where it is read (a training step: activations, during backward propagation);
+  /// of the plans tried, at most 24, the cheapest that fits runs. A budget that cannot be met is no
+  /// error: the smallest plan found runs, and `explain` says so.
   std::size_t memory_budget = 0;
 };
 
@@ -50,9 +50,11 @@ struct program_code {
 /// Counts over the life of a program, for tests and reports.
 struct program_statistics {
   std::size_t calls = 0;
-  /// One per shape class (same set of extents equal to one).
+  /// One per shape class: the extents for which the same guards hold, which extents are one first
+  /// of all.
   std::size_t saturations = 0;
-  /// One per bucket (powers of two of the dynamic extents) of a class.
+  /// One per bucket (powers of two of the dynamic extents) of a class, more where extents are
+  /// computed and memory is short.
   std::size_t extractions = 0;
 };
 
@@ -111,7 +113,7 @@ class program {
     dtype output_type(int k) const;
     const planning::plan& plan() const;
     // What came of program_options::memory_budget.
-    const planning::budget_report& memory() const;
+    const planning::budget_report& budget() const;
 
    private:
     friend class program;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -139,8 +140,8 @@ SINTER_INLINE const planning::plan& program::prepared_call::plan() const {
   return plan_->planned.plan;
 }
 
-SINTER_INLINE const planning::budget_report& program::prepared_call::memory() const {
-  return plan_->planned.memory;
+SINTER_INLINE const planning::budget_report& program::prepared_call::budget() const {
+  return plan_->planned.budget;
 }
 
 SINTER_INLINE void program::run(prepared_call& call,
@@ -162,6 +163,7 @@ SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
   made->bound = ir::bind(traced_, shapes);
   ++statistics_.saturations;
   saturate(*made);
+  if (made->report.out_of_time()) return made;  // for this call alone
   return detail::keep(classes_, std::move(made), detail::class_limit);
 }
 

@@ -25,7 +25,7 @@ struct budget_report {
   bool met = true;
   double price = 0;    // nanoseconds per byte that is carried from one epoch to the next
   int epochs = 1;      // of the plan that was taken
-  int recomputed = 0;  // values that are computed once more
+  int recomputed = 0;  // times that a value is computed again
   int plans = 1;       // that were tried
 };
 

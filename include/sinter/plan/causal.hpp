@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -44,6 +45,7 @@ class causal_mask_finder {
     return n.op == static_cast<std::uint16_t>(code);
   }
   const ir::symbolic_shape& shape(class_id id) const { return terms_[graph_.data(id).term].shape; }
+
   // An offset o so that the condition is false wherever column > row + o; or true there, unless
   // `inside`.
   std::optional<ir::dim> visible_to(class_id condition, bool inside, int depth) const {

@@ -2,6 +2,7 @@
 // Improves a choice of nests by exchanges, while they lower the whole cost.
 #pragma once
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The memory plan: offsets in one arena for the buffers between nests, from their live ranges. A
-// nest may write over an operand that dies in it where the index maps agree. A verifier that shares
-// nothing with the planner checks the result.
+// nest may write over an operand that dies in it where the index maps agree. A verifier goes
+// through the finished plan as the executor would and shares only `may_overwrite` with the planner.
 #pragma once
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sinter/plan/nest.hpp>

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The stage "choose" in one place: from a saturated e-graph to a plan. What does not depend on
-// extents beyond the class (values, cuts, candidates) is enumerated for the extents at hand, each
-// bucket anew; saturation is never repeated.
+// The stage "choose" in one place: from a saturated e-graph to a plan. Values, cuts and
+// candidates are enumerated per bucket, on a copy of the saturated e-graph; saturation is never
+// repeated.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <sinter/plan/budget.hpp>
@@ -21,7 +25,7 @@ namespace sinter::planning {
 
 struct planned {
   planning::plan plan;
-  budget_report memory;
+  budget_report budget;
   std::size_t goals = 0;
   std::size_t candidates = 0;
   // Some extents are computed: memory is checked for each call's extents (see `fits`).
@@ -71,12 +75,12 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
 
   planned out;
   out.plan = plan_of(in_order(chosen, order));
-  out.memory.budget = options.memory_budget;
-  out.memory.unlimited = out.plan.arena_bytes;
+  out.budget.budget = options.memory_budget;
+  out.budget.unlimited = out.plan.arena_bytes;
   if (options.memory_budget > 0 && out.plan.arena_bytes > options.memory_budget) {
     budget_search search(alternatives, chosen, order, roots);
     out.plan =
-        plan_of(search.run(out.memory, [&](const selection& s) { return plan_of(s).arena_bytes; }));
+        plan_of(search.run(out.budget, [&](const selection& s) { return plan_of(s).arena_bytes; }));
   }
   verify_memory(out.plan);
   for (const buffer& b : out.plan.buffers)

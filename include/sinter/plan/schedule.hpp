@@ -9,9 +9,11 @@
 #include <functional>
 #include <queue>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <sinter/plan/nest.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::planning {
 
@@ -122,7 +124,7 @@ class scheduler {
       load.access = 0;
       n.body.push_back(load);
       n.stores.push_back({0, copied});
-      n.predicted_nanoseconds = 200;
+      n.predicted_nanoseconds = 200;  // small: what is diverted is rarely large
       plan_.nests.push_back(std::move(n));
     }
   }

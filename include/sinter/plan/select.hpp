@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Extraction over goals and nests: which nest stores which value, so that what is shared is paid
-// once (DAG cost). The e-graph's greedy extractor over cost sets gives a first choice; exchanging
-// one nest at a time improves it, which is what finds nests with several outputs.
+// once (DAG cost). The e-graph's extractor gives a first choice and a bound; exchanging one nest at
+// a time improves it, which is what finds nests with several outputs.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>

@@ -2,6 +2,7 @@
 // The candidates as a choice sees them: goals are the values, each stored once.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 

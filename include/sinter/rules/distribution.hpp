@@ -4,6 +4,7 @@
 // the other way would double what it touches and is no rule.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 #include <sinter/rules/rule.hpp>

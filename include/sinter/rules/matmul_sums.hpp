@@ -4,7 +4,10 @@
 // concatenations are taken apart so that nothing is copied.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 

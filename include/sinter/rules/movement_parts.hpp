@@ -5,9 +5,11 @@
 
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sinter/rules/movement_sides.hpp>

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Saturation of a tensor e-graph: the rules run in phases under limits that count work. A wall
-// clock is only an emergency stop; what it stops may differ from run to run, so such an e-graph
-// should not be kept.
+// clock is only an emergency stop; what it stops may differ from run to run, so programs do not
+// keep such an e-graph.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,7 +28,7 @@ struct saturate_options {
   std::size_t nodes_per_traced_node = 30;
   std::size_t least_nodes = 5000;
   std::size_t iterations = 30;  // of the last phase; the others need a handful
-  double seconds = 10;          // emergency stop
+  double seconds = 10;          // emergency stop of each phase
 
   rule_policy policy() const {
     return {reassociate ? rounding::reassociates : rounding::exact, disabled};
@@ -61,6 +65,13 @@ struct saturation_report {
     for (const rule_count& each : rules)
       if (each.name == name) return &each;
     return nullptr;
+  }
+
+  /// Did the clock stop a phase? Then another run may find something else.
+  bool out_of_time() const {
+    return std::ranges::any_of(phases, [](const phase_report& each) {
+      return each.stopped == eqsat::stop_reason::time_limit;
+    });
   }
 
   /// A line per phase, then the rules that changed something, most active first.
