@@ -11,54 +11,18 @@
 #include <doctest/doctest.h>
 
 #include "support/math_language.hpp"
+#include "support/sums_language.hpp"
 #include <sinter/egraph.hpp>
 
 namespace eq = sinter::eqsat;
+using sinter::test::sum_graph;
+using sinter::test::sums;
 
 namespace {
 
 eq::limits steps(std::size_t iterations) {
   return {.nodes = 10'000'000, .iterations = iterations, .time = std::chrono::minutes(1)};
 }
-
-// Sums and products of numbers and names, folded by analysis; both operators commute.
-struct sums {
-  enum op : std::uint16_t { plus, times, number, name, half };
-  static constexpr std::array<eq::operator_info, 5> operators{
-      {{"+", 2, true}, {"*", 2, true}, {"number", 0}, {"name", 0}, {"half", 1}}};
-
-  using data = std::optional<int>;
-  static data make(const eq::egraph<sums>& graph, eq::enode_view node) {
-    if (node.op == number) return static_cast<int>(node.payload);
-    if (node.op == name || node.op == half) return std::nullopt;
-    const data a = graph.data(node.children[0]), b = graph.data(node.children[1]);
-    if (!a || !b) return std::nullopt;
-    return node.op == plus ? *a + *b : *a * *b;
-  }
-  static eq::merge_result merge(data& into, const data& from) {
-    const eq::merge_result result{!into && from, into && !from};
-    if (!into) into = from;
-    return result;
-  }
-  static bool can_unite(const data& a, const data& b) { return !a || !b || *a == *b; }
-  static void modify(eq::egraph<sums>& graph, eq::class_id id) {
-    if (const data value = graph.data(id)) {
-      graph.unite(id, graph.add(number, static_cast<std::uint32_t>(*value), {}));
-    }
-  }
-  static constexpr bool parse_literal(std::string_view text, double& value) {
-    if (text.size() != 1 || text[0] < '0' || text[0] > '9') return false;
-    value = text[0] - '0';
-    return true;
-  }
-  static bool matches_literal(const eq::egraph<sums>& graph, eq::class_id id, double value) {
-    return graph.data(id) == static_cast<int>(value);
-  }
-  static eq::class_id add_literal(eq::egraph<sums>& graph, double value, eq::class_id) {
-    return graph.add(number, static_cast<std::uint32_t>(value), {});
-  }
-};
-using sum_graph = eq::egraph<sums>;
 
 const std::vector<eq::rule<sums>> sum_rules{
     eq::rewrite<sums>("zero", "(+ ?a 0)", "?a"),
