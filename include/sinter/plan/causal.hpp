@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include <sinter/graph/unit_axes.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/values.hpp>
 #include <sinter/plan/view.hpp>
@@ -100,7 +101,8 @@ class causal_mask_finder {
             return inner;
       } else if (is(n, ir::op::reshape)) {
         if (const auto inner = index_of(n.children[0], depth - 1))
-          if (const int axis = moved_axis(shape(n.children[0]), shape(id), inner->axis); axis >= 0)
+          if (const int axis = ir::axis_after_reshape(shape(n.children[0]), shape(id), inner->axis);
+              axis >= 0)
             return index{axis, inner->offset};
       } else if (is(n, ir::op::add) || is(n, ir::op::sub)) {
         const bool adds = is(n, ir::op::add);
@@ -115,17 +117,6 @@ class causal_mask_finder {
       }
     }
     return std::nullopt;
-  }
-
-  // Where a reshape that only adds or drops axes of extent 1 puts an axis; -1 if it is another.
-  static int moved_axis(const ir::symbolic_shape& from, const ir::symbolic_shape& to, int axis) {
-    if (!same_but_units(from, to) || from[static_cast<std::size_t>(axis)] == ir::dim(1)) return -1;
-    int others = 0;  // axes in front that are no units
-    for (int i = 0; i < axis; ++i)
-      others += from[static_cast<std::size_t>(i)] == ir::dim(1) ? 0 : 1;
-    for (std::size_t i = 0; i < to.size(); ++i)
-      if (!(to[i] == ir::dim(1)) && others-- == 0) return static_cast<int>(i);
-    return -1;
   }
 
   // The same whole number everywhere: a constant, an extent, or sums of them.

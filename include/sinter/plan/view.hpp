@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include <sinter/graph/unit_axes.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/values.hpp>
 
@@ -16,25 +17,13 @@ struct resolved_view {
   std::vector<view_step> steps;
 };
 
-// True if the two shapes differ in axes of extent 1 alone, so that a reshape between them moves
-// nothing.
-inline bool same_but_units(const ir::symbolic_shape& a, const ir::symbolic_shape& b) {
-  std::size_t i = 0, j = 0;
-  for (;;) {
-    while (i < a.size() && a[i] == ir::dim(1)) ++i;
-    while (j < b.size() && b[j] == ir::dim(1)) ++j;
-    if (i == a.size() || j == b.size()) return i == a.size() && j == b.size();
-    if (!(a[i++] == b[j++])) return false;
-  }
-}
-
 inline bool is_view(const value_graph& g, const value_class& v, const form& f) {
   switch (f.code) {
     case ir::op::permute:
     case ir::op::broadcast_to:
     case ir::op::slice:
     case ir::op::flip: return f.fused < 0;
-    case ir::op::reshape: return f.fused < 0 && same_but_units(v.shape, g[f.operands[0]].shape);
+    case ir::op::reshape: return f.fused < 0 && ir::same_but_ones(v.shape, g[f.operands[0]].shape);
     default: return false;
   }
 }

@@ -59,11 +59,7 @@ inline int counted_axis(const tensor_egraph& graph, class_id id, int depth = 0) 
         return inner;
       continue;
     }
-    if (!same_but_ones(from, shape) || is_one(from[static_cast<std::size_t>(inner)])) continue;
-    int before = 0;  // axes that are not 1 before the one that counts
-    for (int i = 0; i < inner; ++i) before += is_one(from[static_cast<std::size_t>(i)]) ? 0 : 1;
-    for (int i = 0; i < static_cast<int>(shape.size()); ++i)
-      if (!is_one(shape[static_cast<std::size_t>(i)]) && before-- == 0) return i;
+    if (const int axis = ir::axis_after_reshape(from, shape, inner); axis >= 0) return axis;
   }
   return -1;
 }

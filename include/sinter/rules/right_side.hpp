@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <sinter/egraph/rule.hpp>
+#include <sinter/graph/unit_axes.hpp>
 #include <sinter/rules/language.hpp>
 
 namespace sinter::rules {
@@ -70,16 +71,6 @@ inline double elements_at_hand(const ir::graph& g, const symbolic_shape& shape) 
       total *= static_cast<double>(g.dims.evaluate(d, g.symbol_values));
   }
   return total;
-}
-
-/// Do `a` and `b` differ in axes of extent 1 alone?
-inline bool same_but_ones(const symbolic_shape& a, const symbolic_shape& b) {
-  symbolic_shape x, y;
-  for (dim d : a)
-    if (!is_one(d)) x.push_back(d);
-  for (dim d : b)
-    if (!is_one(d)) y.push_back(d);
-  return x == y;
 }
 
 // ---- a right-hand side in the making
