@@ -292,3 +292,18 @@ TEST_CASE("at most max_regions, those with the most work") {
   CHECK(found.size() == max_regions);
   CHECK(text(found[0]) == "(sqrt (floor (floor (sqrt (sqrt (sqrt 0))))))");  // 39 = 0b100111
 }
+
+TEST_CASE("a region knows which reductions take its result") {
+  graph g;
+  const dim rows = g.dims.symbol(0), columns = g.dims.symbol(1);
+  const value x = tensor(g, 0, {rows, columns}), y = tensor(g, 1, {rows, columns});
+  const std::int64_t last = 1 << 1;
+  set_outputs(g, {reduce(op::reduce_sum, (x - y) * (x - y), last),
+                  reduce(op::reduce_max, unary(op::exp, x) * y, last), unary(op::tanh, x) * 2.0});
+  const region_list found = find_regions(g);
+  REQUIRE(found.size() == 3);
+  for (const auto& r : found) {
+    CHECK(r.summed == (text(r) == "(mul (sub 0 1) (sub 0 1))"));
+    CHECK(r.maximized == (text(r) == "(mul (exp 0) 1)"));
+  }
+}

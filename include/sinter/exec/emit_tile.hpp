@@ -130,7 +130,9 @@ class tile_emitter {
       throw graph_error("executor: " + s_.nest().label +
                         ": a value per element where one per row is expected");
     if (v.extent == value_class::row || p_.row_capacity == 1) return v.at;
-    if (!v.row_vector.valid()) v.row_vector = expand(p_.commands, v.at, type, row_slot(type));
+    // Once per task where the row values are the task's own.
+    if (!v.row_vector.valid())
+      v.row_vector = expand(p_.split ? p_.commands : prologue_, v.at, type, row_slot(type));
     return v.row_vector;
   }
 
@@ -199,7 +201,7 @@ class tile_emitter {
     for (std::size_t k = 0; k < step.operands.size(); ++k) {
       const int o = step.operands[k];
       const bound_value& v = s_.value_of(o);
-      if (step.fused != nullptr && step.fused->structure.is_scalar(static_cast<int>(k))) {
+      if (is_scalar_operand(step, k)) {
         if (v.extent == value_class::full)
           throw graph_error("executor: " + s_.nest().label + ": leaf " + std::to_string(k) +
                             " of a fused instruction is a scalar, its operand is not");
@@ -214,7 +216,35 @@ class tile_emitter {
       }
     }
     c.by_row = c.by_row || (extent == value_class::full && !is_packed(c.target));
+    c.padded = extent == value_class::row && !c.by_row && !p_.split && is_padded(c.target);
+    for (std::size_t k = 0; c.padded && k < operands.size(); ++k)
+      c.padded = is_padded(operands[k]) || is_scalar_operand(step, k);
+    if (extent == value_class::full) absorb_reduction(i, c);
     add(list, c, {operands.data(), operands.size()});
+  }
+
+  static bool is_padded(const location& l) { return l.where == memory::row_slot; }
+  static bool is_scalar_operand(const planning::step& step, std::size_t k) {
+    return step.fused != nullptr && step.fused->structure.is_scalar(static_cast<int>(k));
+  }
+
+  // Where a reduction of the result follows and there is a kernel for both, one command does both.
+  // The result itself is written only if somebody else reads it.
+  void absorb_reduction(int i, command& c) {
+    const planning::step& step = s_.step(i);
+    if (step.fused == nullptr || s_.facts().kind != geometry::rows) return;
+    for (int r = i + 1; r < s_.step_count(); ++r) {
+      if (!computes(r) || s_.step(r).kind != planning::step_kind::reduce ||
+          s_.facts().origin[index(s_.step(r).operands[0])] != i || s_.values[index(r)].at.valid())
+        continue;
+      const ir::map_reduce_function both = step.fused->reduced_by(s_.step(r).code);
+      if (both == nullptr) continue;
+      c.kind = command_kind::map_reduce;
+      c.reducing = both;
+      c.reduction = add_reduction(r);
+      if (!s_.is_used_beside(i, r)) c.target.where = memory::none;
+      return;
+    }
   }
 
   ir::map_function kernel(const planning::step& step) const {
@@ -373,30 +403,39 @@ class tile_emitter {
     }
   }
 
-  void emit_reduction(int i, int phase) {
+  // Enters reduction i into the program; its number.
+  int add_reduction(int i) {
     const planning::step& step = s_.step(i);
     const int operand = step.operands[0];
-    if (s_.ready(operand) != phase) return;
     bound_reduction reduction;
     reduction.kernels = &kernels_.reduction(monoid_of(step.code), s_.step(operand).type);
     if (reduction.kernels->row == nullptr)
       throw dtype_error("executor: no kernel for " + std::string(ir::name(step.code)) + " on " +
                         std::string(sinter::name(s_.step(operand).type)));
-    reduction.phase = phase;
+    reduction.phase = s_.ready(operand);
     reduction.offset = accumulators_;
-    const bool columns = i == s_.facts().column_reduction;
-    if (!columns) {
-      accumulators_ += round_up(static_cast<std::size_t>(p_.row_capacity) *
-                                reduction.kernels->accumulator_bytes);
+    if (i != s_.facts().column_reduction) {
+      reduction.in_place = !p_.split && reduction.kernels->accumulator_bytes == size_of(step.type);
+      if (!reduction.in_place)
+        accumulators_ += round_up(static_cast<std::size_t>(p_.row_capacity) *
+                                  reduction.kernels->accumulator_bytes);
       reduction.result = row_slot(step.type);
       s_.values[index(i)].at = reduction.result;
     }
+    p_.reductions.push_back(reduction);
+    return static_cast<int>(p_.reductions.size()) - 1;
+  }
+
+  void emit_reduction(int i, int phase) {
+    const int operand = s_.step(i).operands[0];
+    const bool columns = i == s_.facts().column_reduction;
+    if (s_.ready(operand) != phase) return;
+    if (!columns && s_.values[index(i)].at.valid()) return;  // a map did it
     command c;
     c.kind = columns ? command_kind::reduce_columns : command_kind::reduce;
-    c.type = step.type;
-    c.reduction = static_cast<int>(p_.reductions.size());
+    c.type = s_.step(i).type;
     c.target.extent = value_class::full;  // it walks every element
-    p_.reductions.push_back(reduction);
+    c.reduction = add_reduction(i);
     const location source = full_vector(operand);
     add(p_.commands, c, {&source, 1});
   }
@@ -415,7 +454,8 @@ class tile_emitter {
     // One line more: slots that lie whole pages apart make loads wait for unrelated stores (4 KiB
     // aliasing).
     p_.slot_bytes = round_up(elements * largest) + 64;
-    p_.row_slot_bytes = round_up(rows * 8);
+    constexpr auto padding = static_cast<std::size_t>(row_padding);
+    p_.row_slot_bytes = (rows + padding - 1) / padding * padding * 8;
     std::size_t end = round_up(p_.streams.size() * (rows + 1) *
                                sizeof(std::int64_t));  // offsets of rows, and of the next
     const auto take = [&](std::size_t bytes) {
@@ -439,15 +479,25 @@ class tile_emitter {
   // since in L2 prefetching just costs instructions.
   void choose_prefetched() {
     p_.prefetched.clear();
+    p_.prefetch_steps = 0;
     const bool streams_by = s_.facts().kind == geometry::free || s_.facts().kind == geometry::rows;
     if (streams_by && streamed_bytes(p_) > cache_resident_bytes)
       for (int i = 0; i < static_cast<int>(p_.streams.size()); ++i) {
         const stream& s = p_.streams[index(i)];
         if (s.buffer < 0 || s.extent() != value_class::full || s.invariant) continue;
         if (s.linear && s.step == 1 && (p_.tile_rows == 1 || (s.dense && s_.whole_rows())))
-          p_.prefetched.push_back(i);
+          p_.prefetched.push_back({i, 0});
       }
-    p_.prefetch = !p_.prefetched.empty();
+    if (p_.prefetched.empty()) return;
+    for (const command_range& phase : p_.phase_lists)
+      if (s_.whole_rows() || &phase == &p_.phase_lists.front())
+        p_.prefetch_steps += phase.last - phase.first;
+    for (prefetched_stream& fetched : p_.prefetched) {
+      const std::int64_t bytes =
+          p_.tile_rows * p_.chunk *
+          static_cast<std::int64_t>(p_.streams[index(fetched.stream)].element_size);
+      fetched.bytes_per_step = (bytes / std::max(1, p_.prefetch_steps) + 63) / 64 * 64;
+    }
   }
 
   tile_schedule& s_;

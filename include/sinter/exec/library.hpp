@@ -10,13 +10,14 @@
 #include <initializer_list>
 #include <utility>
 
-#include <sinter/exec/map_kernel.hpp>
-#include <sinter/graph/region.hpp>
+#include <sinter/exec/map_reduce.hpp>
+#include <sinter/graph/regions.hpp>
 #include <sinter/tensor/dtype.hpp>
 
 namespace sinter::exec {
 
-/// The regions of the library, for f32 or f64. Leaves are numbered in the order of their first use.
+/// The regions of the library, for f32 or f64, with the reductions that follow them in what users
+/// write. Leaves are numbered in the order of their first use.
 constexpr auto library_regions(dtype type) {
   using ir::op;
   ir::region empty;
@@ -87,8 +88,44 @@ constexpr auto library_regions(dtype type) {
     const int first = blend.add_node(op::mul, s, x);
     blend.add_node(op::add, first, blend.add_node(op::mul, t, y));
   }
-  return std::array{scale_shift, multiply_then_add, center_scale, exp_shifted, squared_deviation,
-                    gated_silu,  relu_bias,         gelu_bias,    descent,     blend};
+  // (x - m) * s * y + z: a whole layer norm.
+  ir::region normalize = empty;
+  {
+    const int x = normalize.add_leaf(false), m = normalize.add_leaf(true);
+    const int s = normalize.add_leaf(true), y = normalize.add_leaf(false);
+    const int z = normalize.add_leaf(false);
+    const int centered = normalize.add_node(op::mul, normalize.add_node(op::sub, x, m), s);
+    normalize.add_node(op::multiply_add, centered, y, z);
+  }
+  // 1 / sqrt(x * s + e): the scale of a normalisation, of a sum of squares.
+  ir::region inverse_deviation = empty;
+  {
+    const int x = inverse_deviation.add_leaf(false), s = inverse_deviation.add_leaf(true);
+    const int e = inverse_deviation.add_leaf(true);
+    const int variance =
+        inverse_deviation.add_node(op::add, inverse_deviation.add_node(op::mul, x, s), e);
+    inverse_deviation.add_node(op::rsqrt, variance);
+  }
+  // (x - y)^2: the mean squared error.
+  ir::region squared_difference = empty;
+  {
+    const int x = squared_difference.add_leaf(false), y = squared_difference.add_leaf(false);
+    const int d = squared_difference.add_node(op::sub, x, y);
+    squared_difference.add_node(op::mul, d, d);
+  }
+  return std::array<ir::traced_region, 13>{{{scale_shift},
+                                            {multiply_then_add},
+                                            {center_scale},
+                                            {exp_shifted, true},
+                                            {squared_deviation, true},
+                                            {gated_silu},
+                                            {relu_bias},
+                                            {gelu_bias},
+                                            {descent},
+                                            {blend},
+                                            {normalize},
+                                            {inverse_deviation},
+                                            {squared_difference, true}}};
 }
 
 /// The library's instructions for T (float or double).
@@ -96,8 +133,7 @@ template <Floating T>
 constexpr auto library_instructions() {
   constexpr auto regions = library_regions(dtype_of<T>);
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<ir::instruction, regions.size()>{
-        ir::instruction{regions[I], &map_kernel<library_regions(dtype_of<T>)[I]>}...};
+    return std::array<ir::instruction, regions.size()>{instruction_for<regions[I]>()...};
   }(std::make_index_sequence<regions.size()>{});
 }
 

@@ -58,47 +58,62 @@ T combine_single(T a, T b) {
     return a < b || a != a ? a : b;
 }
 
-// Four accumulators hide the latency of an addition; a block of 64 registers leaves 16 additions in
-// a row to each.
+// A block of 64 registers leaves 16 additions in a row to each of four accumulators, which hide the
+// latency of an addition.
 inline constexpr std::int64_t reduce_block = 64;
 
-// All lanes of `count` registers, lane by lane. Long runs are halved recursively, so that the error
-// of a sum grows with the logarithm of its length (pairwise summation).
+// Registers [begin, begin + count) lane by lane; block(begin, count) combines at most reduce_block
+// of them. Long runs are halved recursively, so that the error of a sum grows with the logarithm of
+// its length (pairwise summation).
+template <monoid M, Floating T, class Block>
+simd<T> reduce_halves(std::int64_t begin, std::int64_t count, Block& block) {
+  if (count <= reduce_block) return block(begin, count);
+  const std::int64_t half = (count / 2 + reduce_block - 1) / reduce_block * reduce_block;
+  const simd<T> front = reduce_halves<M, T>(begin, half, block);
+  return combine<M>(front, reduce_halves<M, T>(begin + half, count - half, block));
+}
+
+// The four accumulators of a block: register i goes to accumulator i % 4, what is left of the last
+// four to the first.
 template <monoid M, Floating T>
-simd<T> reduce_registers(const T* x, std::int64_t count) {
-  if (count > reduce_block) {
-    const std::int64_t half = (count / 2 + reduce_block - 1) / reduce_block * reduce_block;
-    const simd<T> front = reduce_registers<M>(x, half);
-    return combine<M>(front, reduce_registers<M>(x + half * lanes<T>, count - half));
+struct block_accumulators {
+  simd<T> part[4] = {simd<T>(identity_of<M, T>()), simd<T>(identity_of<M, T>()),
+                     simd<T>(identity_of<M, T>()), simd<T>(identity_of<M, T>())};
+
+  [[gnu::always_inline]] void add(std::size_t i, simd<T> x) { part[i] = combine<M>(part[i], x); }
+  [[gnu::always_inline]] simd<T> all() const {
+    return combine<M>(combine<M>(part[0], part[1]), combine<M>(part[2], part[3]));
   }
-  simd<T> a(identity_of<M, T>());
-  simd<T> b = a;
-  simd<T> c = a;
-  simd<T> d = a;
-  std::int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    const T* at = x + i * lanes<T>;
-    a = combine<M>(a, load<T>(at));
-    b = combine<M>(b, load<T>(at + lanes<T>));
-    c = combine<M>(c, load<T>(at + 2 * lanes<T>));
-    d = combine<M>(d, load<T>(at + 3 * lanes<T>));
+};
+
+// The lanes of whole registers, and of `rest` elements at `last` of which there is no whole one.
+template <monoid M, Floating T>
+T reduce_rest(simd<T> all, std::int64_t rest, const T* last) {
+  if (rest != 0) {
+    alignas(64) T padded[static_cast<std::size_t>(lanes<T>)];
+    store<T>(padded, simd<T>(identity_of<M, T>()));
+    std::memcpy(padded, last, static_cast<std::size_t>(rest) * sizeof(T));
+    all = combine<M>(all, load<T>(padded));
   }
-  for (; i < count; ++i) a = combine<M>(a, load<T>(x + i * lanes<T>));
-  return combine<M>(combine<M>(a, b), combine<M>(c, d));
+  return reduce_lanes<T>(all, [](T a, T b) { return combine_single<M>(a, b); });
 }
 
 template <monoid M, class T>
 T reduce_row(std::int64_t n, const T* x) {
   if constexpr (Floating<T>) {
+    const auto block = [&](std::int64_t begin, std::int64_t count) {
+      block_accumulators<M, T> sums;
+      const T* at = x + begin * lanes<T>;
+      std::int64_t i = 0;
+      for (; i + 4 <= count; i += 4, at += 4 * lanes<T>)
+        for (std::size_t u = 0; u < 4; ++u)
+          sums.add(u, load<T>(at + static_cast<std::int64_t>(u) * lanes<T>));
+      for (; i < count; ++i, at += lanes<T>) sums.add(0, load<T>(at));
+      return sums.all();
+    };
     const std::int64_t whole = n / lanes<T>;
-    simd<T> all = reduce_registers<M>(x, whole);
-    if (const std::int64_t rest = n - whole * lanes<T>; rest != 0) {
-      alignas(64) T padded[static_cast<std::size_t>(lanes<T>)];
-      store<T>(padded, simd<T>(identity_of<M, T>()));
-      std::memcpy(padded, x + whole * lanes<T>, static_cast<std::size_t>(rest) * sizeof(T));
-      all = combine<M>(all, load<T>(padded));
-    }
-    return reduce_lanes<T>(all, [](T a, T b) { return combine_single<M>(a, b); });
+    return reduce_rest<M, T>(reduce_halves<M, T>(0, whole, block), n % lanes<T>,
+                             x + whole * lanes<T>);
   } else {
     T all = identity_of<M, T>();
     for (std::int64_t i = 0; i < n; ++i) all = combine<M>(all, x[i]);

@@ -110,6 +110,18 @@ class tile_schedule {
 
   bool whole_rows() const { return program.chunk == program.axes.columns; }
 
+  // Does anything but `user` read the value of step s?
+  bool is_used_beside(int s, int user) const {
+    for (int i = s + 1; i < step_count(); ++i)
+      if (alive(i) && i != user && is_origin(i))
+        for (int o : step(i).operands)
+          if (facts_.origin[static_cast<std::size_t>(o)] == s) return true;
+    return std::ranges::any_of(facts_.stores, [&](int number) {
+      const int stored = nest_->stores[static_cast<std::size_t>(number)].step;
+      return facts_.origin[static_cast<std::size_t>(stored)] == s;
+    });
+  }
+
   // May commands read or write the stream in place? Short rows that lie apart are copied instead: a
   // call per row costs about as much as 64 elements.
   bool usable_in_place(const stream& s) const {

@@ -77,7 +77,7 @@ class slot_assigner {
 
   int choose(tile_program& p, int at) {
     const command& c = p.commands[static_cast<std::size_t>(at)];
-    if (c.kind == command_kind::map)
+    if (c.kind == command_kind::map || c.kind == command_kind::map_reduce)
       for (const location& l : operands(p, at))
         if (is_value(l) && last_use(l) == at && l.element_size == c.target.element_size) {
           last_use(l) = -1;  // passed on rather than freed

@@ -75,6 +75,7 @@ enum class command_kind : std::uint8_t {
   iota,
   random,
   map,
+  map_reduce,  // a map, and the reduction of its result in the same kernel
   reduce,
   reduce_columns,
   store
@@ -84,10 +85,12 @@ struct command {
   command_kind kind{};
   dtype type{};         // of the result
   bool by_row = false;  // operands lie apart from row to row: one call per row
+  bool padded = false;  // of row slots: computes to the end of a block, see row_padding
   int stream = -1;      // load, store, iota, random
   int first_operand = 0, operand_count = 0;
   location target;
   ir::map_function function = nullptr;
+  ir::map_reduce_function reducing = nullptr;
   int reduction = -1;
   std::int64_t attribute = 0;  // random: the stream id
 };
@@ -101,6 +104,17 @@ struct bound_reduction {
   std::size_t offset = 0;  // of the accumulators of all rows of a tile, in bytes
   location result;         // a row slot
   int phase = 0;
+  bool in_place = false;  // the accumulators are the result
+};
+
+// Row slots hold a multiple of so many values. A kernel that computes all of them spends less than
+// one that copies the few it was asked for to and fro: 64 elements are four registers of AVX-512.
+inline constexpr std::int64_t row_padding = 64;
+
+// Memory whose next tile is fetched while one is computed.
+struct prefetched_stream {
+  int stream = -1;
+  std::int64_t bytes_per_step = 0;  // whole lines
 };
 
 // Per phase: row commands (one value per row), then commands over the columns, then the reductions
@@ -112,14 +126,14 @@ struct tile_program {
   std::int64_t row_capacity = 1;          // rows that row slots and accumulators hold
   bool aligned_rows = false;  // the rows of a tile never cross the end of the last outer axis
   bool split = false;         // few long rows: columns are divided among tasks, phase by phase
-  bool prefetch = false;
 
   std::vector<exec::stream> streams;
   std::vector<command> commands;
   std::vector<location> operands;
   std::vector<std::int64_t> constants;  // each in the first bytes of a word
   std::vector<bound_reduction> reductions;
-  std::vector<int> prefetched;  // streams
+  std::vector<prefetched_stream> prefetched;
+  int prefetch_steps = 0;  // commands of a tile before which a part of the next one is fetched
   command_range prologue;
   std::vector<command_range> row_lists, phase_lists;  // row_lists has one more
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <sinter/exec/map_kernel.hpp>
+#include <sinter/exec/map_reduce.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/function/trace.hpp>
 #ifndef SINTER_SEPARATE
@@ -42,9 +42,7 @@ template <class Trace>
 void add_regions(program_code& code) {
   std::vector<ir::instruction> own;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (own.push_back(
-         {traced<Trace>::value.regions[I], &exec::map_kernel<traced<Trace>::value.regions[I]>}),
-     ...);
+    (own.push_back(exec::instruction_for<traced<Trace>::value.regions[I]>()), ...);
   }(std::make_index_sequence<traced<Trace>::size.regions>{});
   code.instructions.insert(code.instructions.begin(), own.begin(), own.end());
 }

@@ -74,7 +74,7 @@ template <trace_sizes Size>
 struct frozen_trace {
   std::array<std::int64_t, Size.words> words{};
   std::array<output_spec, Size.outputs> outputs{};
-  std::array<ir::region, Size.regions> regions{};
+  std::array<ir::traced_region, Size.regions> regions{};
   unsigned dtypes = 0;
   ir::fault problem;
 };

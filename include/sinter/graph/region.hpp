@@ -58,10 +58,23 @@ struct region {
 // not overlap one otherwise.
 using map_function = void (*)(std::int64_t count, const void* const* operands, void* result);
 
-// A kernel the executor has: its structure and its code.
+// Runs a region over `count` consecutive elements of a row and combines what it computes into
+// *accumulator, in the order in which a reduction of the stored values would. Writes the values to
+// result as well, unless that is nullptr.
+using map_reduce_function = void (*)(std::int64_t count, const void* const* operands, void* result,
+                                     void* accumulator);
+
+// A kernel the executor has: its structure and its code. With a sum or a maximum along the row
+// behind it the values need not be read again: nullptr where that was not compiled.
 struct instruction {
   region structure;
-  map_function run;
+  map_function run = nullptr;
+  map_reduce_function sum = nullptr, max = nullptr;
+
+  constexpr map_reduce_function reduced_by(op reduction) const {
+    if (reduction == op::reduce_sum) return sum;
+    return reduction == op::reduce_max ? max : nullptr;
+  }
 };
 
 }  // namespace sinter::ir

@@ -19,7 +19,15 @@ namespace sinter::ir {
 // about a dozen structures: layers repeat them.
 inline constexpr int max_regions = 24;
 
-using region_list = inline_vector<region, max_regions>;
+// A region, and the reductions that take its result as it is: kernels for both in one exist only
+// where the traced graph wants them.
+struct traced_region : region {
+  bool summed = false, maximized = false;
+
+  friend constexpr bool operator==(const traced_region&, const traced_region&) = default;
+};
+
+using region_list = inline_vector<traced_region, max_regions>;
 
 namespace detail {
 
@@ -85,7 +93,7 @@ class region_finder {
       for (found& f : found_)
         if (f.work > 0 && (best == nullptr || f.work > best->work)) best = &f;
       if (best == nullptr) break;
-      out.push_back(best->structure);
+      out.push_back(best->what);
       best->work = 0;
     }
     return out;
@@ -105,6 +113,7 @@ class region_finder {
     int place = 0;  // in the cone at hand: 1 + operand number of a node, -1 - that of a leaf, or 0
     double work = 0;  // of the cone below it, counted as a tree
     bool live = false, root = false, cut = false, shared = false;
+    bool summed = false, maximized = false;  // by a reduction
   };
 
   struct cone {
@@ -125,7 +134,7 @@ class region_finder {
   };
 
   struct found {
-    region structure;
+    traced_region what;
     double work = 0;  // over all places where the structure occurs
   };
 
@@ -210,6 +219,8 @@ class region_finder {
       const int source = at(in[i]).source;
       if (at(source).type != at(id).type) {
         add_root(source);
+        at(source).summed = at(source).summed || g_[id].code == op::reduce_sum;
+        at(source).maximized = at(source).maximized || g_[id].code == op::reduce_max;
         continue;
       }
       bool seen = false;
@@ -302,12 +313,15 @@ class region_finder {
     for (dim d : g_[c.nodes[0]].shape)
       elements *= d.is_constant() ? static_cast<double>(d.constant()) : nominal_extent;
     if (elements <= 1) return;
+    const node_facts& root = at(c.nodes[0]);
     for (found& f : found_) {
-      if (!(f.structure == structure)) continue;
+      if (!(static_cast<const region&>(f.what) == structure)) continue;
+      f.what.summed = f.what.summed || root.summed;
+      f.what.maximized = f.what.maximized || root.maximized;
       f.work += work * elements;
       return;
     }
-    found_.push_back({structure, work * elements});
+    found_.push_back({{structure, root.summed, root.maximized}, work * elements});
   }
 
   constexpr region written_out(const cone& c) {

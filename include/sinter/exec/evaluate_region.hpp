@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Evaluates an element-wise region in registers, node by node over several registers at once, so
+// that the latencies of one are hidden behind the others.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <sinter/exec/elementwise.hpp>
+#include <sinter/graph/region.hpp>
+#include <sinter/tensor/dtype.hpp>
+
+namespace sinter::exec::detail {
+
+// Whether an operand of the region is a truth value, which lives in a mask rather than in a
+// register of numbers.
+constexpr bool is_truth(const ir::region& r, int operand) {
+  if (operand < r.leaf_count) return false;
+  const int node = operand - r.leaf_count;
+  const ir::op code = r.code(node);
+  if (ir::info(code).yields == ir::yields::boolean) return true;
+  if (code == ir::op::where) return is_truth(r, r.operand(node, 1));
+  if (ir::info(code).accepts == ir::accepts::integral_or_bool)
+    return true;  // no integers in a region of floats
+  if (code == ir::op::stop_gradient) return is_truth(r, r.operand(node, 0));
+  return false;
+}
+
+// Registers a region evaluates at once. Four hide the latency of what precedes, even where more
+// values are alive than there are registers: Black-Scholes (21 nodes) takes 2.23, 1.86, 1.66
+// and 1.58 ns per element with 1, 2, 3 and 4 registers of AVX-512, and 4.0, 3.1, 2.7 and 2.5 with
+// AVX2, which has but 16.
+inline constexpr int registers_at_once = 4;
+
+template <ir::region R>
+using region_type = cpp_type<R.type>;
+
+template <ir::region R>
+inline constexpr bool result_is_truth = is_truth(R, R.leaf_count + R.node_count - 1);
+
+// All values of a region for U registers. Unused halves cost nothing: after inlining every entry is
+// a register.
+template <ir::region R, int U>
+struct region_values {
+  static constexpr std::size_t count = std::size_t{R.leaf_count} + std::size_t{R.node_count};
+  simd<region_type<R>> number[count][U];
+  simd_mask<region_type<R>> truth[count][U];
+
+  template <int Operand>
+  [[gnu::always_inline]] auto& at(std::size_t u) {
+    if constexpr (is_truth(R, Operand))
+      return truth[Operand][u];
+    else if constexpr (Operand < R.leaf_count && R.is_scalar(Operand))
+      return number[Operand][0];
+    else
+      return number[Operand][u];
+  }
+};
+
+template <ir::region R, int Node, class Values>
+[[gnu::always_inline]] inline auto evaluate_node(Values& values, std::size_t u) {
+  constexpr ir::op code = R.code(Node);
+  constexpr int arity = ir::info(code).arity;
+  if constexpr (code == ir::op::where)
+    return apply_where(values.template at<R.operand(Node, 0)>(u),
+                       values.template at<R.operand(Node, 1)>(u),
+                       values.template at<R.operand(Node, 2)>(u));
+  else if constexpr (arity == 1)
+    return apply<code>(values.template at<R.operand(Node, 0)>(u));
+  else if constexpr (arity == 2)
+    return apply<code>(values.template at<R.operand(Node, 0)>(u),
+                       values.template at<R.operand(Node, 1)>(u));
+  else
+    return apply<code>(values.template at<R.operand(Node, 0)>(u),
+                       values.template at<R.operand(Node, 1)>(u),
+                       values.template at<R.operand(Node, 2)>(u));
+}
+
+// fold(f) calls f(std::integral_constant<std::size_t, i>) for i in [0, N): loops the optimizer
+// cannot leave rolled.
+template <std::size_t N, class F>
+[[gnu::always_inline]] inline void unrolled(F f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<std::size_t, I>{}), ...);
+  }
+  (std::make_index_sequence<N>{});
+}
+
+template <ir::region R>
+using leaf_pointers = std::array<const region_type<R>*, R.leaf_count>;
+
+// The scalar leaves, which stay the same for all elements.
+template <ir::region R, int U>
+[[gnu::always_inline]] inline void load_scalars(region_values<R, U>& values,
+                                                const leaf_pointers<R>& leaf) {
+  unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
+    if constexpr (R.is_scalar(k)) values.number[k][0] = simd<region_type<R>>(*leaf[k]);
+  });
+}
+
+// All nodes for the U registers from element `begin` on.
+template <ir::region R, int U>
+[[gnu::always_inline]] inline void evaluate_region(region_values<R, U>& values,
+                                                   const leaf_pointers<R>& leaf,
+                                                   std::int64_t begin) {
+  using T = region_type<R>;
+  unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
+    if constexpr (!R.is_scalar(k))
+      unrolled<U>([&](auto u) __attribute__((always_inline)) {
+        values.number[k][u] = load<T>(leaf[k] + begin + static_cast<std::int64_t>(u) * lanes<T>);
+      });
+  });
+  unrolled<R.node_count>([&](auto node) __attribute__((always_inline)) {
+    constexpr int index = static_cast<int>(node());
+    unrolled<U>([&](auto u) __attribute__((always_inline)) {
+      values.template at<R.leaf_count + index>(u) = evaluate_node<R, index>(values, u);
+    });
+  });
+}
+
+template <ir::region R, int U>
+[[gnu::always_inline]] inline auto& result_of(region_values<R, U>& values, std::size_t u) {
+  return values.template at<R.leaf_count + R.node_count - 1>(u);
+}
+
+}  // namespace sinter::exec::detail

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// A fused kernel with a reduction behind it: what a region computes goes from registers into the
+// accumulators, so that a row is neither written nor read again. One instantiation per region and
+// monoid.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <sinter/exec/evaluate_region.hpp>
+#include <sinter/exec/map_kernel.hpp>
+#include <sinter/exec/reduce.hpp>
+#include <sinter/graph/region.hpp>
+#include <sinter/graph/regions.hpp>
+
+namespace sinter::exec {
+
+/// Evaluates region R over n elements of a row and combines the results into *accumulator; see
+/// ir::map_reduce_function. The same bits as map_kernel<R> and then the row reduction of M.
+/// Allocates nothing.
+template <monoid M, ir::region R>
+void map_reduce_kernel(std::int64_t n, const void* const* operands, void* result,
+                       void* accumulator) {
+  using T = detail::region_type<R>;
+  static_assert(!detail::result_is_truth<R>, "truth values have no sum");
+  constexpr int at_once = detail::registers_at_once;
+  static_assert(at_once == 4, "as many as a block has accumulators");
+  detail::leaf_pointers<R> leaf;
+  for (std::size_t k = 0; k < leaf.size(); ++k) leaf[k] = static_cast<const T*>(operands[k]);
+  auto* const out = static_cast<T*>(result);
+
+  // U registers from element `begin` on, into as many accumulators.
+  const auto add = [&]<int U>(detail::region_values<R, U> & values,
+                              detail::block_accumulators<M, T> & sums, std::int64_t begin)
+      __attribute__((always_inline)) {
+    detail::evaluate_region<R, U>(values, leaf, begin);
+    detail::unrolled<U>([&](auto u) __attribute__((always_inline)) {
+      const simd<T> x = detail::result_of<R, U>(values, u);
+      if (out != nullptr) store<T>(out + begin + static_cast<std::int64_t>(u) * lanes<T>, x);
+      sums.add(u, x);
+    });
+  };
+  const auto block = [&](std::int64_t first, std::int64_t count) {
+    detail::block_accumulators<M, T> sums;
+    detail::region_values<R, at_once> values;
+    detail::load_scalars<R, at_once>(values, leaf);
+    const std::int64_t last = (first + count) * lanes<T>;
+    std::int64_t i = first * lanes<T>;
+    for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) add(values, sums, i);
+    detail::region_values<R, 1> single;
+    detail::load_scalars<R, 1>(single, leaf);
+    for (; i < last; i += lanes<T>) add(single, sums, i);
+    return sums.all();
+  };
+  const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
+  const simd<T> all = detail::reduce_halves<M, T>(0, whole, block);
+
+  alignas(64) T last[static_cast<std::size_t>(lanes<T>)];
+  if (rest != 0) {
+    alignas(64) T padded[R.leaf_count][static_cast<std::size_t>(lanes<T>)];
+    detail::unrolled<R.leaf_count>([&](auto k) {
+      if constexpr (!R.is_scalar(k)) {
+        store<T>(padded[k], simd<T>(T(1)));
+        std::memcpy(padded[k], leaf[k] + whole * lanes<T>,
+                    static_cast<std::size_t>(rest) * sizeof(T));
+        leaf[k] = padded[k];
+      }
+    });
+    detail::region_values<R, 1> values;
+    detail::load_scalars<R, 1>(values, leaf);
+    detail::evaluate_region<R, 1>(values, leaf, 0);
+    store<T>(last, detail::result_of<R, 1>(values, 0));
+    if (out != nullptr)
+      std::memcpy(out + whole * lanes<T>, last, static_cast<std::size_t>(rest) * sizeof(T));
+  }
+  auto& target = *static_cast<T*>(accumulator);
+  target = detail::combine_single<M>(target, detail::reduce_rest<M, T>(all, rest, last));
+}
+
+/// The kernels of a region of a traced graph.
+template <ir::traced_region R>
+constexpr ir::instruction instruction_for() {
+  ir::instruction out{ir::region(R), &map_kernel<ir::region(R)>};
+  if constexpr (R.summed) out.sum = &map_reduce_kernel<monoid::sum, ir::region(R)>;
+  if constexpr (R.maximized) out.max = &map_reduce_kernel<monoid::max, ir::region(R)>;
+  return out;
+}
+
+}  // namespace sinter::exec

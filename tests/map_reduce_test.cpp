@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <sinter/exec/library.hpp>
+#include <sinter/exec/map_reduce.hpp>
+
+namespace exec = sinter::exec;
+namespace ir = sinter::ir;
+
+namespace {
+
+// (x - m)^2 with m one value per row: two leaves, one of them scalar.
+constexpr ir::traced_region deviation(sinter::dtype type) {
+  ir::traced_region r{{}, true, true};
+  r.type = type;
+  const int x = r.add_leaf(false), m = r.add_leaf(true);
+  const int d = r.add_node(ir::op::sub, x, m);
+  r.add_node(ir::op::mul, d, d);
+  return r;
+}
+
+// max(x, y): NaN must win wherever it stands.
+constexpr ir::traced_region larger(sinter::dtype type) {
+  ir::traced_region r{{}, true, true};
+  r.type = type;
+  const int x = r.add_leaf(false), y = r.add_leaf(false);
+  r.add_node(ir::op::maximum, x, y);
+  return r;
+}
+
+template <class T>
+std::vector<T> values(std::int64_t n, double phase) {
+  std::vector<T> x(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<T>(std::sin(static_cast<double>(i) * 1.7 + phase) * 3);
+  return x;
+}
+
+template <class T>
+bool same_bits(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+// The kernel of both against the map and then the reduction, bit by bit.
+template <class T>
+void check_against_two_kernels(const ir::instruction& instruction, exec::monoid m,
+                               ir::map_reduce_function both, const std::vector<T>& x,
+                               const std::vector<T>& y) {
+  const auto n = static_cast<std::int64_t>(x.size());
+  CAPTURE(n);
+  constexpr exec::reduction_table table = exec::reductions<T>();
+  const exec::reduction_kernels& reduction = table[static_cast<std::size_t>(m)];
+  const std::vector<T> second = y.empty() ? std::vector<T>{T(0.25)} : y;
+  const void* operands[] = {x.data(), second.data()};
+
+  std::vector<T> mapped(x.size() + 1, T(7)), stored = mapped;
+  T want{}, got{}, unstored{};
+  for (T* t : {&want, &got, &unstored}) reduction.identity(1, t);
+  instruction.run(n, operands, mapped.data());
+  reduction.row(n, mapped.data(), &want);
+  both(n, operands, stored.data(), &got);
+  both(n, operands, nullptr, &unstored);
+  CHECK(same_bits(got, want));
+  CHECK(same_bits(unstored, want));
+  CHECK(std::memcmp(stored.data(), mapped.data(), stored.size() * sizeof(T)) == 0);
+
+  // The result may take the place of an operand.
+  std::vector<T> in_place = x;
+  const void* own[] = {in_place.data(), second.data()};
+  T again{};
+  reduction.identity(1, &again);
+  both(n, own, in_place.data(), &again);
+  CHECK(same_bits(again, want));
+  CHECK(std::memcmp(in_place.data(), mapped.data(), in_place.size() * sizeof(T)) == 0);
+}
+
+template <class T>
+void check_sizes() {
+  constexpr sinter::dtype type = sinter::dtype_of<T>;
+  constexpr ir::instruction square = exec::instruction_for<deviation(type)>();
+  constexpr ir::instruction maximum = exec::instruction_for<larger(type)>();
+  for (std::int64_t n : {0, 1, 3, 15, 16, 17, 63, 64, 65, 100, 767, 768, 1024, 1025, 5000}) {
+    const auto x = values<T>(n, 0), y = values<T>(n + 1, 2);
+    check_against_two_kernels<T>(square, exec::monoid::sum, square.sum, x, {});
+    check_against_two_kernels<T>(square, exec::monoid::max, square.max, x, {});
+    check_against_two_kernels<T>(maximum, exec::monoid::sum, maximum.sum, x, y);
+    check_against_two_kernels<T>(maximum, exec::monoid::max, maximum.max, x, y);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a map with a reduction gives the bits of the two kernels") {
+  check_sizes<float>();
+  check_sizes<double>();
+}
+
+TEST_CASE("a map with a reduction continues an accumulator") {
+  constexpr ir::instruction square = exec::instruction_for<deviation(sinter::dtype::f32)>();
+  const auto x = values<float>(40, 0);
+  const float m = 0;
+  const void* operands[] = {x.data(), &m};
+  float sum = 100, fresh = 0;
+  square.sum(40, operands, nullptr, &sum);
+  square.sum(40, operands, nullptr, &fresh);
+  CHECK(sum == 100 + fresh);
+}
+
+TEST_CASE("a NaN anywhere makes the maximum NaN, infinities stay") {
+  constexpr ir::instruction maximum = exec::instruction_for<larger(sinter::dtype::f32)>();
+  for (std::int64_t n : {1, 16, 17, 70}) {
+    const auto y = values<float>(n, 1);
+    for (std::int64_t at = 0; at < n; ++at) {
+      auto x = values<float>(n, 0);
+      const void* operands[] = {x.data(), y.data()};
+      float top = -std::numeric_limits<float>::infinity();
+      x[static_cast<std::size_t>(at)] = std::numeric_limits<float>::infinity();
+      maximum.max(n, operands, nullptr, &top);
+      CHECK(top == std::numeric_limits<float>::infinity());
+      x[static_cast<std::size_t>(at)] = std::numeric_limits<float>::quiet_NaN();
+      maximum.max(n, operands, nullptr, &top);
+      CHECK(std::isnan(top));
+    }
+  }
+}
+
+TEST_CASE("an instruction has the reductions it was asked for") {
+  constexpr auto library = exec::library_instructions<float>();
+  constexpr ir::instruction both = exec::instruction_for<deviation(sinter::dtype::f32)>();
+  const auto has = [](const ir::instruction& i, ir::op reduction) {
+    return i.reduced_by(reduction) != nullptr;
+  };
+  CHECK(has(both, ir::op::reduce_sum));
+  CHECK(has(both, ir::op::reduce_max));
+  CHECK_FALSE(has(both, ir::op::reduce_prod));
+  CHECK_FALSE(has(library[0], ir::op::reduce_sum));
+}
