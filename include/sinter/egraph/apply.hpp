@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Applying a match: builds the right side of a rule bottom-up and unites it with the class that the
-// left side matched.
+// Applying matches: builds the right side of a rule bottom-up and unites it with the class that the
+// left side matched, one term for a block of matches at a time, so that the block's places in the
+// hash-cons are fetched side by side: on an e-graph of a million nodes most lookups miss the cache.
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,6 +15,9 @@
 #include <sinter/egraph/rule.hpp>
 
 namespace sinter::eqsat {
+
+/// How many matches are applied side by side at most. 16 to 64 are equally fast.
+inline constexpr std::size_t match_block = 32;
 
 /// A match as the runner stores it: roots, then class variables, then payload variables.
 struct match_layout {
@@ -33,53 +38,115 @@ class rule_applier {
   rule_applier(egraph<Language>& graph, const rule<Language>& r, reason why)
       : graph_(graph), rule_(r), layout_(match_layout::of(r)), why_(why) {}
 
-  /// Throws `node_limit_error` where the e-graph is full; what was added until then stays.
-  void apply(std::span<const std::uint32_t> values) {
-    const auto roots = values.first(layout_.roots);
-    const auto classes = values.subspan(layout_.roots, layout_.classes);
-    const auto payloads = values.subspan(layout_.roots + layout_.classes);
+  /// Applies at most `match_block` matches that lie one after the other. Throws `node_limit_error`
+  /// where the e-graph is full; what was added until then stays.
+  void apply(std::span<const std::uint32_t> matches) {
+    matches_ = matches;
+    count_ = matches.size() / layout_.size();
+    applications_ += changed_.count();
+    changed_.reset();
     if (rule_.compute != nullptr) {
-      compute(roots, classes, payloads);
+      for (std::size_t m = 0; m < count_; ++m) note_change(m, [&] { compute(m); });
       return;
     }
-    for (std::size_t i = 0; i < roots.size(); ++i) {
-      const std::size_t first = rule_.right.starts[i];
-      const std::size_t end = first + rule_.right.terms[first].size;
-      build(first, end, roots[i], classes, payloads);
-    }
+    for (std::size_t pattern = 0; pattern < layout_.roots; ++pattern) build(pattern);
   }
 
+  /// How many matches changed the e-graph so far.
+  std::size_t applications() const { return applications_ + changed_.count(); }
+
  private:
-  // Prefix order read backwards is an evaluation order. The stack grows downwards, so that the
-  // children of an operator lie on it from left to right.
-  void build(std::size_t first, std::size_t end, class_id root, std::span<const class_id> classes,
-             std::span<const std::uint32_t> payloads) {
-    std::array<class_id, max_terms> stack;
-    std::size_t top = stack.size();
-    for (std::size_t i = end; i-- > first;) {
+  // One value of each match of the block.
+  struct column {
+    const std::uint32_t* first;
+    std::size_t stride;
+
+    std::uint32_t operator[](std::size_t m) const { return first[m * stride]; }
+  };
+  using class_row = std::array<class_id, max_terms>;
+
+  column matched(std::size_t value) const { return {matches_.data() + value, layout_.size()}; }
+  column classes_of(std::size_t term) const {
+    const pattern_term& t = rule_.right.terms[term];
+    if (t.kind == term_kind::variable) return matched(layout_.roots + t.index);
+    return {made_[term].data(), 1};
+  }
+
+  // An operator of the right side over the block: its children are columns.
+  struct operation {
+    std::uint16_t op;
+    std::size_t arity;
+    column payload;
+    std::array<column, max_terms> children;
+
+    std::span<const class_id> child_classes(std::size_t m, class_row& row) const {
+      for (std::size_t i = 0; i < arity; ++i) row[i] = children[i][m];
+      return {row.data(), arity};
+    }
+  };
+
+  operation operation_of(std::size_t term) const {
+    static constexpr std::uint32_t zero = 0;
+    const pattern_term& t = rule_.right.terms[term];
+    operation out;
+    out.op = t.op;
+    out.arity = t.arity;
+    out.payload = t.payload == payload_kind::variable
+                      ? matched(layout_.roots + layout_.classes + t.payload_index)
+                      : column{&zero, 0};
+    std::size_t child = term + 1;
+    for (std::size_t i = 0; i < t.arity; ++i, child += rule_.right.terms[child].size)
+      out.children[i] = classes_of(child);
+    return out;
+  }
+
+  // Prefix order read backwards is an evaluation order.
+  void build(std::size_t pattern) {
+    const std::size_t first = rule_.right.starts[pattern];
+    const column roots = matched(pattern);
+    for (std::size_t i = first + rule_.right.terms[first].size; i-- > first;) {
       const pattern_term& term = rule_.right.terms[i];
-      switch (term.kind) {
-        case term_kind::variable: stack[--top] = classes[term.index]; break;
-        case term_kind::literal:
-          stack[--top] = literal(rule_.right.literals[term.index], root);
-          break;
-        case term_kind::any: return;  // the parser accepts none on a right side
-        case term_kind::apply: {
-          const std::uint32_t payload =
-              term.payload == payload_kind::variable ? payloads[term.payload_index] : 0;
-          const std::span<const class_id> children(stack.data() + top, term.arity);
-          if (i == first) {
-            graph_.add_to_class_of_rule(root, term.op, payload, children, why_);
-            return;
-          }
-          const class_id made = graph_.add_of_rule(term.op, payload, children, why_);
-          top += term.arity;
-          stack[--top] = made;
-          break;
+      if (term.kind == term_kind::literal) {
+        const double value = rule_.right.literals[term.index];
+        for (std::size_t m = 0; m < count_; ++m)
+          note_change(m, [&] { made_[i][m] = literal(value, roots[m]); });
+      } else if (term.kind == term_kind::apply) {
+        const operation made = operation_of(i);
+        prefetch(made);
+        class_row row;
+        for (std::size_t m = 0; m < count_; ++m) {
+          const auto children = made.child_classes(m, row);
+          note_change(m, [&] {
+            if (i == first) {
+              graph_.add_to_class_of_rule(roots[m], made.op, made.payload[m], children, why_);
+            } else {
+              made_[i][m] = graph_.add_of_rule(made.op, made.payload[m], children, why_);
+            }
+          });
         }
       }
     }
-    graph_.unite(root, stack[top], why_);
+    if (rule_.right.terms[first].kind == term_kind::apply) return;
+    const column same = classes_of(first);
+    for (std::size_t m = 0; m < count_; ++m)
+      note_change(m, [&] { graph_.unite(roots[m], same[m], why_); });
+  }
+
+  // A small e-graph is in the cache.
+  void prefetch(const operation& made) const {
+    if (graph_.node_count() < 10'000) return;
+    std::array<std::uint32_t, match_block> hashes;
+    class_row row;
+    for (std::size_t m = 0; m < count_; ++m)
+      hashes[m] = graph_.prefetch_entry(made.op, made.payload[m], made.child_classes(m, row));
+    for (std::size_t m = 0; m < count_; ++m) graph_.prefetch_node(hashes[m]);
+  }
+
+  template <class Change>
+  void note_change(std::size_t m, Change&& change) {
+    const std::uint64_t before = graph_.revision();
+    change();
+    if (graph_.revision() != before) changed_.set(m);
   }
 
   class_id literal(double value, class_id root) {
@@ -92,22 +159,28 @@ class rule_applier {
     }
   }
 
-  void compute(std::span<const class_id> roots, std::span<const class_id> classes,
-               std::span<const std::uint32_t> payloads) {
-    std::array<class_id, max_patterns> current_roots;
-    std::array<class_id, max_variables> current_classes;
-    for (std::size_t i = 0; i < roots.size(); ++i) current_roots[i] = graph_.find(roots[i]);
-    for (std::size_t i = 0; i < classes.size(); ++i) current_classes[i] = graph_.find(classes[i]);
-    const match found(rule_.variables, {current_roots.data(), roots.size()},
-                      {current_classes.data(), classes.size()}, payloads);
-    if (const auto result = rule_.compute(graph_, found))
-      graph_.unite(current_roots[0], *result, why_);
+  void compute(std::size_t m) {
+    const auto values = matches_.subspan(m * layout_.size(), layout_.size());
+    std::array<class_id, max_patterns> roots;
+    std::array<class_id, max_variables> classes;
+    for (std::size_t i = 0; i < layout_.roots; ++i) roots[i] = graph_.find(values[i]);
+    for (std::size_t i = 0; i < layout_.classes; ++i)
+      classes[i] = graph_.find(values[layout_.roots + i]);
+    const match found(rule_.variables, {roots.data(), layout_.roots},
+                      {classes.data(), layout_.classes},
+                      values.subspan(layout_.roots + layout_.classes));
+    if (const auto result = rule_.compute(graph_, found)) graph_.unite(roots[0], *result, why_);
   }
 
   egraph<Language>& graph_;
   const rule<Language>& rule_;
   match_layout layout_;
   reason why_;
+  std::span<const std::uint32_t> matches_;                         // the block
+  std::size_t count_ = 0;                                          // of its matches
+  std::array<std::array<class_id, match_block>, max_terms> made_;  // by term of the right side
+  std::bitset<match_block> changed_;  // which matches of the block changed the e-graph
+  std::size_t applications_ = 0;      // of the blocks before
 };
 
 }  // namespace sinter::eqsat

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <sinter/egraph/egraph.hpp>
+#include <sinter/support/large_vector.hpp>
 
 namespace sinter::eqsat {
 
@@ -48,7 +49,7 @@ class candidate_index {
 
   /// Nodes of operator `op` at most `depth` levels above a touched node.
   std::span<const node_id> roots(std::uint16_t op, std::size_t depth) const {
-    return std::span(lists_[op]).first(ends_[depth * operators_ + op]);
+    return std::span<const node_id>(lists_[op]).first(ends_[depth * operators_ + op]);
   }
 
  private:
@@ -64,12 +65,12 @@ class candidate_index {
   }
 
   std::size_t operators_ = 0;
-  std::vector<std::vector<node_id>> lists_;  // by operator
-  std::vector<std::size_t> ends_;            // by level and operator
-  std::vector<std::uint32_t> seen_nodes_;
-  std::vector<std::uint32_t> seen_classes_;
-  std::vector<node_id> frontier_;
-  std::vector<node_id> below_;
+  std::vector<large_vector<node_id>> lists_;  // by operator
+  std::vector<std::size_t> ends_;             // by level and operator
+  large_vector<std::uint32_t> seen_nodes_;
+  large_vector<std::uint32_t> seen_classes_;
+  large_vector<node_id> frontier_;
+  large_vector<node_id> below_;
 };
 
 }  // namespace sinter::eqsat

@@ -28,6 +28,7 @@
 #include <sinter/egraph/proof_record.hpp>
 #include <sinter/egraph/union_find.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/large_vector.hpp>
 
 namespace sinter::eqsat {
 
@@ -175,10 +176,20 @@ class egraph {
   std::span<const node_id> nodes_by_operator(std::uint16_t op) const { return nodes_by_op_[op]; }
   node_id lookup_node(std::uint16_t op, std::uint32_t payload,
                       std::span<const class_id> children) const {
-    const canonical_children canonical(*this, op, children);
-    const auto view = canonical.view();
-    return table_.find(hash_node(op, payload, view),
-                       [&](node_id id) { return same(nodes_[id], op, payload, view); });
+    return find_node(canonical_node(*this, op, payload, children));
+  }
+  /// Starts loading what adding this node reads first, and returns the node's hash.
+  std::uint32_t prefetch_entry(std::uint16_t op, std::uint32_t payload,
+                               std::span<const class_id> children) const {
+    const canonical_node node(*this, op, payload, children);
+    table_.prefetch(node.hash());
+    for (const class_id child : node.children()) __builtin_prefetch(&class_records_[child]);
+    return node.hash();
+  }
+  /// Starts loading the node that probably has this hash.
+  void prefetch_node(std::uint32_t hash) const {
+    const node_id id = table_.first(hash);
+    if (id != no_id) __builtin_prefetch(&nodes_[id]);
   }
   /// Throws `sinter::error` for an unknown operator or a wrong number of children.
   static void check_arity(std::uint16_t op, std::size_t count);
@@ -197,8 +208,7 @@ class egraph {
   /// the nodes are found by the children that they had at the first.
   node_id lookup_exact(std::uint16_t op, std::uint32_t payload,
                        std::span<const class_id> children) const {
-    return table_.find(hash_node(op, payload, children),
-                       [&](node_id id) { return same(nodes_[id], op, payload, children); });
+    return find_hashed(hash_node(op, payload, children), {op, payload, children});
   }
 
   /// Number of the current epoch. What is touched gets it as stamp.
@@ -206,7 +216,7 @@ class egraph {
   /// Starts an epoch; `touched` becomes the nodes stamped in the one that ends (see
   /// `node_record::stamp`): a match that did not exist when that one began contains at least one of
   /// them.
-  void start_epoch(std::vector<node_id>& touched) {
+  void start_epoch(large_vector<node_id>& touched) {
     touched.clear();
     touched.swap(touched_);
     ++epoch_;
@@ -230,39 +240,54 @@ class egraph {
     std::uint64_t operator_mask = 0;
   };
 
-  // Children made canonical, and sorted where the operator commutes. Eight fit without allocation.
-  class canonical_children {
+  // A node as the table knows it: its children canonical, and sorted where the operator commutes.
+  // Eight children fit without allocation.
+  class canonical_node {
    public:
-    canonical_children(const egraph& graph, std::uint16_t op, std::span<const class_id> children)
-        : count_(children.size()) {
-      if (count_ > local_.size()) spill_.resize(count_);
-      class_id* out = count_ > local_.size() ? spill_.data() : local_.data();
-      for (std::size_t i = 0; i < count_; ++i) out[i] = graph.find(children[i]);
-      if (Language::operators[op].commutative) std::sort(out, out + count_);
+    canonical_node(const egraph& graph, std::uint16_t op, std::uint32_t payload,
+                   std::span<const class_id> children)
+        : op_(op), payload_(payload), arity_(children.size()) {
+      if (arity_ > local_.size()) spill_.resize(arity_);
+      class_id* out = arity_ > local_.size() ? spill_.data() : local_.data();
+      for (std::size_t i = 0; i < arity_; ++i) out[i] = graph.find(children[i]);
+      if (Language::operators[op].commutative) std::sort(out, out + arity_);
+      hash_ = hash_node(op, payload, this->children());
     }
-    std::span<const class_id> view() const {
-      return {count_ > local_.size() ? spill_.data() : local_.data(), count_};
+
+    std::span<const class_id> children() const {
+      return {arity_ > local_.size() ? spill_.data() : local_.data(), arity_};
     }
+    enode_view view() const { return {op_, payload_, children(), no_id}; }
+    std::uint32_t hash() const { return hash_; }
 
    private:
-    std::size_t count_;
+    std::uint16_t op_;
+    std::uint32_t payload_;
+    std::size_t arity_;
     std::array<class_id, 8> local_;
     std::vector<class_id> spill_;
+    std::uint32_t hash_;
   };
 
-  bool same(const node_record& record, std::uint16_t op, std::uint32_t payload,
-            std::span<const class_id> canonical) const {
-    if (record.op != op || record.payload != payload || record.arity != canonical.size())
+  bool same(const node_record& record, const enode_view& canonical) const {
+    if (record.op != canonical.op || record.payload != canonical.payload ||
+        record.arity != canonical.children.size())
       return false;
     const auto own = children(record);
     for (std::size_t i = 0; i < own.size(); ++i) {
-      if (own[i] != canonical[i]) return false;
+      if (own[i] != canonical.children[i]) return false;
     }
     return true;
   }
   std::span<class_id> mutable_children(node_record& record) {
     if (record.arity <= 2) return {record.children, record.arity};
     return {child_pool_.data() + record.children[0], record.arity};
+  }
+  node_id find_hashed(std::uint32_t hash, const enode_view& canonical) const {
+    return table_.find(hash, [&](node_id id) { return same(nodes_[id], canonical); });
+  }
+  node_id find_node(const canonical_node& node) const {
+    return find_hashed(node.hash(), node.view());
   }
   std::uint32_t hash_of(const node_record& record) const {
     return hash_node(record.op, record.payload, children(record));
@@ -300,8 +325,7 @@ class egraph {
   bool join(class_id a, class_id b);
 
   void require_room();
-  void insert_node(class_id owner, std::uint16_t op, std::uint32_t payload,
-                   std::span<const class_id> canonical, std::uint32_t hash, reason why);
+  void insert_node(class_id owner, const canonical_node& node, reason why);
   class_id make_class(data_type data);
 
   void touch(node_id id) {
@@ -330,6 +354,7 @@ class egraph {
 
   // rebuild.hpp
   void close_congruence();
+  void prefetch_repair(node_id id) const;
   void repair(node_id id);
   void update_analysis(node_id id);
   void run_modify();
@@ -338,19 +363,19 @@ class egraph {
 
   Language language_;
   union_find classes_;
-  std::vector<class_record> class_records_;  // by class id; meaningful for canonical ones
-  std::vector<data_type> data_;              // by class id; meaningful for canonical ones
-  std::vector<node_record> nodes_;
-  std::vector<class_id> child_pool_;
-  std::vector<parent_link> parent_links_;
-  std::vector<std::vector<node_id>> nodes_by_op_;
+  large_vector<class_record> class_records_;  // by class id; meaningful for canonical ones
+  std::vector<data_type> data_;               // by class id; meaningful for canonical ones
+  large_vector<node_record> nodes_;
+  large_vector<class_id> child_pool_;
+  large_vector<parent_link> parent_links_;
+  std::vector<large_vector<node_id>> nodes_by_op_;
   hashcons table_;
 
-  std::vector<node_id> pending_;
-  std::vector<node_id> analysis_pending_;
+  large_vector<node_id> pending_;
+  large_vector<node_id> analysis_pending_;
   std::vector<class_id> modify_pending_;
   std::vector<class_id> classes_with_dead_;
-  std::vector<node_id> touched_;
+  large_vector<node_id> touched_;
   std::uint32_t epoch_ = 1;
 
   std::size_t live_nodes_ = 0;

@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include <sinter/egraph/enode.hpp>
+#include <sinter/support/large_vector.hpp>
 
 namespace sinter::eqsat {
 
@@ -41,9 +41,18 @@ class hashcons {
     }
   }
 
+  /// Starts loading the place of this hash.
+  void prefetch(std::uint32_t hash) const {
+    if (!entries_.empty()) __builtin_prefetch(&entries_[hash & mask_]);
+  }
+  /// The node at this hash's own place, which may have another hash, or no_id.
+  node_id first(std::uint32_t hash) const {
+    return entries_.empty() ? no_id : entries_[hash & mask_].node;
+  }
+
   /// Adds a node that `find` did not find.
   void insert(std::uint32_t hash, node_id node) {
-    if ((count_ + 1) * 2 > entries_.size()) grow();
+    if ((count_ + 1) * 4 > entries_.size() * 3) grow();
     place(hash, node);
     ++count_;
   }
@@ -79,7 +88,7 @@ class hashcons {
   }
 
   void grow() {
-    std::vector<entry> old(entries_.empty() ? 64 : entries_.size() * 2);
+    large_vector<entry> old(entries_.empty() ? 64 : entries_.size() * 2, entry{});
     old.swap(entries_);
     mask_ = entries_.size() - 1;
     for (const entry& moved : old) {
@@ -87,7 +96,7 @@ class hashcons {
     }
   }
 
-  std::vector<entry> entries_;  // size is a power of two
+  large_vector<entry> entries_;  // size is a power of two
   std::size_t mask_ = 0;
   std::size_t count_ = 0;
 };

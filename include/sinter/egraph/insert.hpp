@@ -38,38 +38,42 @@ void egraph<Language>::require_room() {
 template <class Language>
 class_id egraph<Language>::make_class(data_type data) {
   const class_id id = classes_.make_set();
-  class_records_.emplace_back();
+  class_records_.push_back({});
   data_.push_back(std::move(data));
   ++live_classes_;
   return id;
 }
 
 template <class Language>
-void egraph<Language>::insert_node(class_id owner, std::uint16_t op, std::uint32_t payload,
-                                   std::span<const class_id> canonical, std::uint32_t hash,
-                                   reason why) {
+void egraph<Language>::insert_node(class_id owner, const canonical_node& node, reason why) {
   const auto id = static_cast<node_id>(nodes_.size());
-  node_record record{op,      static_cast<std::uint16_t>(canonical.size()),
-                     payload, {no_id, no_id},
-                     owner,   no_id,
-                     epoch_,  why.rule,
+  const enode_view view = node.view();
+  const auto children = view.children;
+  node_record record{view.op,
+                     static_cast<std::uint16_t>(children.size()),
+                     view.payload,
+                     {no_id, no_id},
+                     owner,
+                     no_id,
+                     epoch_,
+                     why.rule,
                      0};
-  if (canonical.size() <= 2) {
-    std::copy(canonical.begin(), canonical.end(), record.children);
+  if (children.size() <= 2) {
+    std::copy(children.begin(), children.end(), record.children);
   } else {
     record.children[0] = static_cast<class_id>(child_pool_.size());
-    child_pool_.insert(child_pool_.end(), canonical.begin(), canonical.end());
+    child_pool_.append(children.data(), children.size());
   }
   nodes_.push_back(record);
   touched_.push_back(id);
-  nodes_by_op_[op].push_back(id);
-  table_.insert(hash, id);
+  nodes_by_op_[view.op].push_back(id);
+  table_.insert(node.hash(), id);
   ++live_nodes_;
   ++revision_;
 
-  for (std::size_t i = 0; i < canonical.size(); ++i) {
-    if (i > 0 && canonical[i] == canonical[i - 1]) continue;
-    class_record& child = class_records_[canonical[i]];
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    if (i > 0 && children[i] == children[i - 1]) continue;
+    class_record& child = class_records_[children[i]];
     const auto link = static_cast<std::uint32_t>(parent_links_.size());
     parent_links_.push_back({id, no_id});
     (child.last_parent == no_id ? child.first_parent : parent_links_[child.last_parent].next) =
@@ -81,19 +85,15 @@ void egraph<Language>::insert_node(class_id owner, std::uint16_t op, std::uint32
   (home.last_node == no_id ? home.first_node : nodes_[home.last_node].next) = id;
   home.last_node = id;
   ++home.weight;
-  home.operator_mask |= std::uint64_t{1} << (op % 64);
+  home.operator_mask |= std::uint64_t{1} << (view.op % 64);
 }
 
 template <class Language>
 template <bool Recorded>
 class_id egraph<Language>::add_node(std::uint16_t op, std::uint32_t payload,
                                     std::span<const class_id> children, reason why, term_id term) {
-  const canonical_children canonical(*this, op, children);
-  const auto view = canonical.view();
-  const std::uint32_t hash = hash_node(op, payload, view);
-  const node_id found =
-      table_.find(hash, [&](node_id id) { return same(nodes_[id], op, payload, view); });
-  if (found != no_id) {
+  const canonical_node node(*this, op, payload, children);
+  if (const node_id found = find_node(node); found != no_id) {
     const class_id owner = nodes_[found].owner;
     if constexpr (Recorded) {
       proof_recorder<Language>::same_node(*this, term, found);
@@ -102,13 +102,13 @@ class_id egraph<Language>::add_node(std::uint16_t op, std::uint32_t payload,
     return owner;
   }
   require_room();
-  const class_id id = make_class(make_data({op, payload, view, no_id}));
+  const class_id id = make_class(make_data(node.view()));
   if constexpr (Recorded) {
     proofs_->class_founded(term, node_id_end());
     proofs_->node_added(term);
     proofs_->given_out(id, term);
   }
-  insert_node(id, op, payload, view, hash, why);
+  insert_node(id, node, why);
   queue_modify(id);
   return id;
 }
@@ -118,12 +118,8 @@ template <bool Recorded>
 bool egraph<Language>::add_node_to_class(class_term target, std::uint16_t op, std::uint32_t payload,
                                          std::span<const class_id> children, reason why,
                                          term_id term) {
-  const canonical_children canonical(*this, op, children);
-  const auto view = canonical.view();
-  const std::uint32_t hash = hash_node(op, payload, view);
-  const node_id found =
-      table_.find(hash, [&](node_id id) { return same(nodes_[id], op, payload, view); });
-  if (found != no_id) {
+  const canonical_node node(*this, op, payload, children);
+  if (const node_id found = find_node(node); found != no_id) {
     const class_id owner = nodes_[found].owner;
     if constexpr (Recorded) {
       proof_recorder<Language>::same_node(*this, term, found);
@@ -134,7 +130,7 @@ bool egraph<Language>::add_node_to_class(class_term target, std::uint16_t op, st
   }
   require_room();
   const class_id owner = classes_.find_and_compress(target.id);
-  const data_type data = make_data({op, payload, view, no_id});
+  const data_type data = make_data(node.view());
   if (!may_unite(data_[owner], data)) {
     ++refused_unions_;
     return false;
@@ -143,14 +139,14 @@ bool egraph<Language>::add_node_to_class(class_term target, std::uint16_t op, st
     proofs_->node_added(term);
     proofs_->united(target.term, term);
   }
-  insert_node(owner, op, payload, view, hash, why);
+  insert_node(owner, node, why);
   const bool changed = merge_data(data_[owner], data).into_changed;
   if constexpr (Recorded) {
     if (changed) proofs_->data_from(owner, node_id_end() - 1);
   }
   // A leaf may be what a pattern's literal looks for, and such a match does not contain the leaf's
   // node.
-  if (view.empty()) touch_parents(owner);
+  if (children.empty()) touch_parents(owner);
   if (changed) data_changed(owner);
   queue_modify(owner);
   return true;

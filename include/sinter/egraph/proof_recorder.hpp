@@ -110,12 +110,9 @@ class proof_recorder {
     r.template search_rule<true>(rule, previous_epoch);
   }
   static bool apply(runner<Language>& r, std::size_t rule, reason why) {
-    recorded_applier<Language> applier(r.graph_, r.rules_[rule], why);
-    const class_id* registers = r.registers_.data() + r.states_[rule].first_registers;
-    return r.apply_matches(rule, [&](std::span<const std::uint32_t> values) {
-      applier.apply(values, registers);
-      registers += r.rules_[rule].left.registers;
-    });
+    recorded_applier<Language> applier(r.graph_, r.rules_[rule], why,
+                                       r.registers_.data() + r.states_[rule].first_registers);
+    return r.apply_matches(rule, applier);
   }
 
   static term_id intern(graph& g, std::uint16_t op, std::uint32_t payload,

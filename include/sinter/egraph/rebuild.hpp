@@ -31,8 +31,14 @@ void egraph<Language>::close_congruence() {
   // First in, first out. The lists grow while they are worked off.
   std::size_t next_node = 0;
   std::size_t next_analysis = 0;
+  constexpr std::size_t distance = 8;
   while (next_node < pending_.size() || next_analysis < analysis_pending_.size()) {
-    while (next_node < pending_.size()) repair(pending_[next_node++]);
+    for (; next_node < pending_.size(); ++next_node) {
+      if (next_node + 2 * distance < pending_.size())
+        __builtin_prefetch(&nodes_[pending_[next_node + 2 * distance]]);
+      if (next_node + distance < pending_.size()) prefetch_repair(pending_[next_node + distance]);
+      repair(pending_[next_node]);
+    }
     if (next_analysis < analysis_pending_.size())
       update_analysis(analysis_pending_[next_analysis++]);
   }
@@ -42,6 +48,13 @@ void egraph<Language>::close_congruence() {
 
 // Gives a node canonical children. If that makes it the same as another node, their classes are
 // one.
+template <class Language>
+void egraph<Language>::prefetch_repair(node_id id) const {
+  const node_record& record = nodes_[id];
+  table_.prefetch(hash_of(record));
+  prefetch_entry(record.op, record.payload, children(record));
+}
+
 template <class Language>
 void egraph<Language>::repair(node_id id) {
   node_record& record = nodes_[id];
@@ -56,8 +69,7 @@ void egraph<Language>::repair(node_id id) {
   touch(id);
 
   const std::uint32_t hash = hash_of(record);
-  const node_id twin = table_.find(
-      hash, [&](node_id other) { return same(nodes_[other], record.op, record.payload, own); });
+  const node_id twin = find_hashed(hash, {record.op, record.payload, own});
   if (twin == no_id) {
     table_.insert(hash, id);
     return;
@@ -72,7 +84,7 @@ void egraph<Language>::repair(node_id id) {
   for (node_id other = class_records_[record.owner].first_node; other != no_id;
        other = nodes_[other].next) {
     if (other != id && !nodes_[other].dead() &&
-        same(nodes_[other], record.op, record.payload, own)) {
+        same(nodes_[other], {record.op, record.payload, own})) {
       kill(id);
       return;
     }
@@ -160,7 +172,9 @@ void egraph<Language>::sweep_dead() {
   // constant.
   if (dead_in_lists_ * 2 <= live_nodes_) return;
   for (auto& list : nodes_by_op_) {
-    std::erase_if(list, [this](node_id id) { return nodes_[id].dead(); });
+    const auto dead = [this](node_id id) { return nodes_[id].dead(); };
+    list.resize(
+        static_cast<std::size_t>(std::remove_if(list.begin(), list.end(), dead) - list.begin()));
   }
   dead_in_lists_ = 0;
 }

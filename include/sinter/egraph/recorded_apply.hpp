@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Applying a match while proofs are recorded: does to the e-graph what `rule_applier` does, and
+// Applying matches while proofs are recorded: does to the e-graph what `rule_applier` does, and
 // records that the left side's instance equals the right side's.
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,75 +21,133 @@ namespace sinter::eqsat {
 template <class Language>
 class recorded_applier {
  public:
-  recorded_applier(egraph<Language>& graph, const rule<Language>& r, reason why)
+  /// `registers` are those of the match program when it found the matches, one set after the other.
+  recorded_applier(egraph<Language>& graph, const rule<Language>& r, reason why,
+                   const class_id* registers)
       : graph_(graph),
         rule_(r),
         layout_(match_layout::of(r)),
         why_(why),
         proofs_(recorder::record(graph)),
-        name_(proofs_.number_of(r.name)) {}
+        name_(proofs_.number_of(r.name)),
+        registers_(registers) {}
 
-  /// See `rule_applier::apply`. `registers` are those of the match program when it found the match.
-  void apply(std::span<const std::uint32_t> values, const class_id* registers) {
-    const auto roots = values.first(layout_.roots);
-    const auto classes = values.subspan(layout_.roots, layout_.classes);
-    const auto payloads = values.subspan(layout_.roots + layout_.classes);
-    // Conditions and computed sides look at data, which a witness shows.
-    const bool looks_at_data = rule_.guard != nullptr || rule_.compute != nullptr;
-    terms_.clear();
-    for (const class_id id : classes)
-      terms_.push_back(looks_at_data ? proofs_.witness(graph_.find(id)) : proofs_.founder(id));
-    left_instance<Language> left(graph_, proofs_, rule_.left, registers, terms_, payloads);
+  /// See `rule_applier::apply`, which takes the same steps in the same order.
+  void apply(std::span<const std::uint32_t> matches) {
+    read(matches);
+    applications_ += changed_.count();
+    changed_.reset();
     if (rule_.compute != nullptr) {
-      compute(roots, classes, payloads, left);
-      return;
+      for (std::size_t m = 0; m < count_; ++m) note_change(m, [&] { compute(m); });
+    } else {
+      for (std::size_t i = 0; i < layout_.roots; ++i) build(i);
     }
-    for (std::size_t i = 0; i < roots.size(); ++i) {
-      const proof_record::context context(proofs_, by_rule(i));
-      build(i, roots[i], classes, payloads, left);
-    }
+    registers_ += count_ * rule_.left.registers;
   }
+
+  std::size_t applications() const { return applications_ + changed_.count(); }
 
  private:
   using recorder = proof_recorder<Language>;
 
+  void read(std::span<const std::uint32_t> matches) {
+    matches_ = matches;
+    count_ = matches.size() / layout_.size();
+    made_.resize(count_ * rule_.right.terms.size());
+    // Conditions and computed sides look at data, which a witness shows.
+    const bool looks_at_data = rule_.guard != nullptr || rule_.compute != nullptr;
+    terms_.clear();
+    for (std::size_t m = 0; m < count_; ++m) {
+      for (const class_id id : classes(m))
+        terms_.push_back(looks_at_data ? proofs_.witness(graph_.find(id)) : proofs_.founder(id));
+    }
+  }
+
+  std::span<const std::uint32_t> values(std::size_t m) const {
+    return matches_.subspan(m * layout_.size(), layout_.size());
+  }
+  std::span<const class_id> roots(std::size_t m) const { return values(m).first(layout_.roots); }
+  std::span<const class_id> classes(std::size_t m) const {
+    return values(m).subspan(layout_.roots, layout_.classes);
+  }
+  std::span<const std::uint32_t> payloads(std::size_t m) const {
+    return values(m).subspan(layout_.roots + layout_.classes);
+  }
+  // What the class variables stand for.
+  std::span<const term_id> terms(std::size_t m) const {
+    return std::span(terms_).subspan(m * layout_.classes, layout_.classes);
+  }
+  class_term& made(std::size_t term, std::size_t m) {
+    return made_[m * rule_.right.terms.size() + term];
+  }
+
   justification by_rule(std::size_t pattern) const {
     return {equality_kind::rule, name_, static_cast<std::uint8_t>(pattern)};
   }
+  left_instance<Language> left_of(std::size_t m) {
+    return {graph_,   proofs_,    rule_.left, registers_ + m * rule_.left.registers,
+            terms(m), payloads(m)};
+  }
 
-  void build(std::size_t number, class_id root, std::span<const class_id> classes,
-             std::span<const std::uint32_t> payloads, left_instance<Language>& left) {
+  void build(std::size_t number) {
     const std::size_t first = rule_.right.starts[number];
-    std::array<class_term, max_terms> stack;
-    std::size_t top = stack.size();
     for (std::size_t i = first + rule_.right.terms[first].size; i-- > first;) {
-      const pattern_term& term = rule_.right.terms[i];
-      switch (term.kind) {
-        case term_kind::variable: stack[--top] = {classes[term.index], terms_[term.index]}; break;
-        case term_kind::literal:
-          stack[--top] = literal(rule_.right.literals[term.index], root);
-          break;
-        case term_kind::any: return;
-        case term_kind::apply: {
-          const std::uint32_t payload =
-              term.payload == payload_kind::variable ? payloads[term.payload_index] : 0;
-          const std::span<const class_term> children(stack.data() + top, term.arity);
-          if (i == first) {
-            if (!is_known(root, term.op, payload, children) || wants_alternative()) {
-              const class_term target{root, left.of_pattern(number, root)};
-              recorder::add_to_class(graph_, target, term.op, payload, children, why_);
-            }
-            return;
+      for (std::size_t m = 0; m < count_; ++m) {
+        const proof_record::context context(proofs_, by_rule(number));
+        note_change(m, [&] {
+          if (i > first) {
+            make(i, number, m);
+          } else {
+            make_root(number, m);
           }
-          const class_term made = recorder::add(graph_, term.op, payload, children, why_);
-          top += term.arity;
-          stack[--top] = made;
-          break;
-        }
+        });
       }
     }
-    if (graph_.find(root) != graph_.find(stack[top].id) || wants_alternative())
-      recorder::unite(graph_, {root, left.of_pattern(number, root)}, stack[top]);
+  }
+
+  class_term value_of(std::size_t term, std::size_t m) {
+    const pattern_term& t = rule_.right.terms[term];
+    if (t.kind == term_kind::variable) return {classes(m)[t.index], terms(m)[t.index]};
+    return made(term, m);
+  }
+  std::uint32_t payload_of(const pattern_term& term, std::size_t m) const {
+    return term.payload == payload_kind::variable ? payloads(m)[term.payload_index] : 0;
+  }
+  std::span<const class_term> children_of(std::size_t term, std::size_t m) {
+    children_.clear();
+    std::size_t child = term + 1;
+    for (std::size_t i = 0; i < rule_.right.terms[term].arity; ++i) {
+      children_.push_back(value_of(child, m));
+      child += rule_.right.terms[child].size;
+    }
+    return children_;
+  }
+
+  void make(std::size_t i, std::size_t number, std::size_t m) {
+    const pattern_term& term = rule_.right.terms[i];
+    if (term.kind == term_kind::literal) {
+      made(i, m) = literal(rule_.right.literals[term.index], roots(m)[number]);
+    } else if (term.kind == term_kind::apply) {
+      made(i, m) = recorder::add(graph_, term.op, payload_of(term, m), children_of(i, m), why_);
+    }
+  }
+
+  void make_root(std::size_t number, std::size_t m) {
+    const class_id root = roots(m)[number];
+    const std::size_t first = rule_.right.starts[number];
+    const pattern_term& term = rule_.right.terms[first];
+    if (term.kind == term_kind::apply) {
+      const std::uint32_t payload = payload_of(term, m);
+      const auto children = children_of(first, m);
+      if (is_known(root, term.op, payload, children) && !wants_alternative()) return;
+      const class_term target{root, left_of(m).of_pattern(number, root)};
+      recorder::add_to_class(graph_, target, term.op, payload, children, why_);
+      return;
+    }
+    make(first, number, m);
+    const class_term same = value_of(first, m);
+    if (graph_.find(root) != graph_.find(same.id) || wants_alternative())
+      recorder::unite(graph_, {root, left_of(m).of_pattern(number, root)}, same);
   }
 
   bool wants_alternative() const { return proofs_.has_room_for_alternative(); }
@@ -111,26 +170,33 @@ class recorded_applier {
     }
   }
 
-  void compute(std::span<const class_id> roots, std::span<const class_id> classes,
-               std::span<const std::uint32_t> payloads, left_instance<Language>& left) {
+  void compute(std::size_t m) {
+    left_instance<Language> left = left_of(m);
     std::array<class_id, max_patterns> current_roots;
     std::array<class_id, max_variables> current_classes;
     const proof_record::context context(proofs_, by_rule(0));
     std::vector<term_id> lefts;
-    for (std::size_t i = 0; i < roots.size(); ++i) {
-      lefts.push_back(left.of_pattern(i, roots[i]));
-      current_roots[i] = graph_.find(roots[i]);
+    for (std::size_t i = 0; i < layout_.roots; ++i) {
+      lefts.push_back(left.of_pattern(i, roots(m)[i]));
+      current_roots[i] = graph_.find(roots(m)[i]);
       proofs_.given_out(current_roots[i], lefts[i]);
     }
-    for (std::size_t i = 0; i < classes.size(); ++i) {
-      current_classes[i] = graph_.find(classes[i]);
-      proofs_.given_out(current_classes[i], terms_[i]);
+    for (std::size_t i = 0; i < layout_.classes; ++i) {
+      current_classes[i] = graph_.find(classes(m)[i]);
+      proofs_.given_out(current_classes[i], terms(m)[i]);
     }
     proofs_.set_matched(lefts);
-    const match found(rule_.variables, {current_roots.data(), roots.size()},
-                      {current_classes.data(), classes.size()}, payloads);
+    const match found(rule_.variables, {current_roots.data(), layout_.roots},
+                      {current_classes.data(), layout_.classes}, payloads(m));
     if (const auto result = rule_.compute(graph_, found))
       recorder::unite(graph_, {current_roots[0], lefts[0]}, {*result, proofs_.meant(*result)});
+  }
+
+  template <class Change>
+  void note_change(std::size_t m, Change&& change) {
+    const std::uint64_t before = graph_.revision();
+    change();
+    if (graph_.revision() != before) changed_.set(m);
   }
 
   egraph<Language>& graph_;
@@ -139,7 +205,14 @@ class recorded_applier {
   reason why_;
   proof_record& proofs_;
   std::uint32_t name_;
-  std::vector<term_id> terms_;  // what the class variables stand for
+  const class_id* registers_;
+  std::span<const std::uint32_t> matches_;  // the block
+  std::size_t count_ = 0;                   // of its matches
+  std::vector<term_id> terms_;              // by match and class variable
+  std::vector<class_term> made_;            // by match and term of the right side
+  std::vector<class_term> children_;
+  std::bitset<match_block> changed_;
+  std::size_t applications_ = 0;
 };
 
 }  // namespace sinter::eqsat

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +21,7 @@
 #include <sinter/egraph/report.hpp>
 #include <sinter/egraph/rule.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/large_vector.hpp>
 
 namespace sinter::eqsat {
 
@@ -72,20 +72,22 @@ class runner {
     std::size_t count = 0;
 
     bool found(const bindings& state) {
-      std::array<std::uint32_t, max_patterns + max_variables + max_payloads> values;
+      std::uint32_t* const values = owner.matches_.append(layout.size());
       for (std::size_t i = 0; i < layout.roots; ++i) values[i] = state.registers[i];
-      class_id* const classes = values.data() + layout.roots;
+      class_id* const classes = values + layout.roots;
       for (std::size_t i = 0; i < layout.classes; ++i) {
         classes[i] = state.registers[searched.left.variable_register[i]];
       }
       std::uint32_t* const payloads = classes + layout.classes;
-      std::copy_n(state.payloads.begin(), layout.payloads, payloads);
+      for (std::size_t i = 0; i < layout.payloads; ++i) payloads[i] = state.payloads[i];
       if (searched.guard != nullptr) {
-        const match candidate(searched.variables, {values.data(), layout.roots},
-                              {classes, layout.classes}, {payloads, layout.payloads});
-        if (!searched.guard(owner.graph_, candidate)) return true;
+        const match candidate(searched.variables, {values, layout.roots}, {classes, layout.classes},
+                              {payloads, layout.payloads});
+        if (!searched.guard(owner.graph_, candidate)) {
+          owner.matches_.resize(owner.matches_.size() - layout.size());
+          return true;
+        }
       }
-      owner.matches_.insert(owner.matches_.end(), values.data(), payloads + layout.payloads);
       if constexpr (Recorded) {
         owner.registers_.insert(owner.registers_.end(), state.registers.begin(),
                                 state.registers.begin() + searched.left.registers);
@@ -237,24 +239,24 @@ class runner {
     if (graph_.hooks() != nullptr) [[unlikely]]
       return graph_.hooks()->apply(*this, i, why);
     rule_applier<Language> applier(graph_, rules_[i], why);
-    return apply_matches(i, [&](std::span<const std::uint32_t> values) { applier.apply(values); });
+    return apply_matches(i, applier);
   }
 
-  template <class Apply>
-  bool apply_matches(std::size_t i, Apply&& apply_match) {
-    const std::size_t stride = match_layout::of(rules_[i]).size();
-    std::size_t steps = 0;
+  template <class Applier>
+  bool apply_matches(std::size_t i, Applier& applier) {
+    const std::span<const std::uint32_t> all(matches_.data(), states_[i].end_match);
+    const std::size_t block = match_block * match_layout::of(rules_[i]).size();
+    bool complete = true;
     try {
-      for (std::size_t at = states_[i].first_match; at < states_[i].end_match; at += stride) {
-        if ((++steps & 0xff) == 0 && expired()) return false;
-        const std::uint64_t before = graph_.revision();
-        apply_match(std::span<const std::uint32_t>(matches_.data() + at, stride));
-        if (graph_.revision() != before) ++result_.rules[i].applications;
+      for (std::size_t at = states_[i].first_match; complete && at < all.size(); at += block) {
+        complete = !expired();
+        if (complete) applier.apply(all.subspan(at, std::min(block, all.size() - at)));
       }
     } catch (const node_limit_error&) {
-      return false;
+      complete = false;
     }
-    return true;
+    result_.rules[i].applications += applier.applications();
+    return complete;
   }
 
   // Nothing changed, but banned rules may have something to say: time runs ahead to the end of the
@@ -308,8 +310,8 @@ class runner {
   std::uint64_t inner_operators_ = 0;
   report result_;
   candidate_index candidates_;
-  std::vector<node_id> touched_;
-  std::vector<std::uint32_t> matches_;
+  large_vector<node_id> touched_;
+  large_vector<std::uint32_t> matches_;
   std::vector<class_id> registers_;  // of the matches, while proofs are recorded
 };
 

@@ -6,9 +6,9 @@
 
 #include <cassert>
 #include <cstddef>
-#include <vector>
 
 #include <sinter/egraph/enode.hpp>
+#include <sinter/support/large_vector.hpp>
 
 namespace sinter::eqsat {
 
@@ -49,7 +49,7 @@ class union_find {
   void reserve(std::size_t n) { parents_.reserve(n); }
 
  private:
-  std::vector<class_id> parents_;
+  large_vector<class_id> parents_;
 };
 
 }  // namespace sinter::eqsat
