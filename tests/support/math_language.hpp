@@ -83,40 +83,45 @@ struct language {
 using graph = eq::egraph<language>;
 using rule = eq::rule<language>;
 
-inline eq::class_id number(graph& g, int value) { return language::add_literal(g, value, 0); }
+template <class Language>
+eq::class_id number(eq::egraph<Language>& g, int value) {
+  return Language::add_literal(g, value, 0);
+}
 
-inline std::vector<rule> microbenchmark_rules() {
+template <class Language = language>
+std::vector<eq::rule<Language>> microbenchmark_rules() {
   using eq::rewrite;
   return {
-      rewrite<language>("commute +", "(+ ?a ?b)", "(+ ?b ?a)"),
-      rewrite<language>("commute *", "(* ?a ?b)", "(* ?b ?a)"),
-      rewrite<language>("associate +", "(+ ?a (+ ?b ?c))", "(+ (+ ?a ?b) ?c)"),
-      rewrite<language>("associate *", "(* ?a (* ?b ?c))", "(* (* ?a ?b) ?c)"),
-      rewrite<language>("canonical -", "(- ?a ?b)", "(+ ?a (* -1 ?b))"),
-      rewrite<language>("zero +", "(+ ?a 0)", "?a"),
-      rewrite<language>("zero *", "(* ?a 0)", "0"),
-      rewrite<language>("one *", "(* ?a 1)", "?a"),
-      rewrite<language>("cancel -", "(- ?a ?a)", "0"),
-      rewrite<language>("distribute", "(* ?a (+ ?b ?c))", "(+ (* ?a ?b) (* ?a ?c))"),
-      rewrite<language>("factor", "(+ (* ?a ?b) (* ?a ?c))", "(* ?a (+ ?b ?c))"),
-      rewrite<language>("power of a sum", "(* (pow ?a ?b) (pow ?a ?c))", "(pow ?a (+ ?b ?c))"),
-      rewrite<language>("power of one", "(pow ?x 1)", "?x"),
-      rewrite<language>("power of two", "(pow ?x 2)", "(* ?x ?x)"),
-      rewrite<language>("d +", "(d ?x (+ ?a ?b))", "(+ (d ?x ?a) (d ?x ?b))"),
-      rewrite<language>("d *", "(d ?x (* ?a ?b))", "(+ (* ?a (d ?x ?b)) (* ?b (d ?x ?a)))"),
-      rewrite<language>("d sin", "(d ?x (sin ?x))", "(cos ?x)"),
-      rewrite<language>("d cos", "(d ?x (cos ?x))", "(* -1 (sin ?x))"),
-      rewrite<language>("i one", "(i 1 ?x)", "?x"),
-      rewrite<language>("i cos", "(i (cos ?x) ?x)", "(sin ?x)"),
-      rewrite<language>("i sin", "(i (sin ?x) ?x)", "(* -1 (cos ?x))"),
-      rewrite<language>("i +", "(i (+ ?f ?g) ?x)", "(+ (i ?f ?x) (i ?g ?x))"),
-      rewrite<language>("i -", "(i (- ?f ?g) ?x)", "(- (i ?f ?x) (i ?g ?x))"),
-      rewrite<language>("by parts", "(i (* ?a ?b) ?x)",
+      rewrite<Language>("commute +", "(+ ?a ?b)", "(+ ?b ?a)"),
+      rewrite<Language>("commute *", "(* ?a ?b)", "(* ?b ?a)"),
+      rewrite<Language>("associate +", "(+ ?a (+ ?b ?c))", "(+ (+ ?a ?b) ?c)"),
+      rewrite<Language>("associate *", "(* ?a (* ?b ?c))", "(* (* ?a ?b) ?c)"),
+      rewrite<Language>("canonical -", "(- ?a ?b)", "(+ ?a (* -1 ?b))"),
+      rewrite<Language>("zero +", "(+ ?a 0)", "?a"),
+      rewrite<Language>("zero *", "(* ?a 0)", "0"),
+      rewrite<Language>("one *", "(* ?a 1)", "?a"),
+      rewrite<Language>("cancel -", "(- ?a ?a)", "0"),
+      rewrite<Language>("distribute", "(* ?a (+ ?b ?c))", "(+ (* ?a ?b) (* ?a ?c))"),
+      rewrite<Language>("factor", "(+ (* ?a ?b) (* ?a ?c))", "(* ?a (+ ?b ?c))"),
+      rewrite<Language>("power of a sum", "(* (pow ?a ?b) (pow ?a ?c))", "(pow ?a (+ ?b ?c))"),
+      rewrite<Language>("power of one", "(pow ?x 1)", "?x"),
+      rewrite<Language>("power of two", "(pow ?x 2)", "(* ?x ?x)"),
+      rewrite<Language>("d +", "(d ?x (+ ?a ?b))", "(+ (d ?x ?a) (d ?x ?b))"),
+      rewrite<Language>("d *", "(d ?x (* ?a ?b))", "(+ (* ?a (d ?x ?b)) (* ?b (d ?x ?a)))"),
+      rewrite<Language>("d sin", "(d ?x (sin ?x))", "(cos ?x)"),
+      rewrite<Language>("d cos", "(d ?x (cos ?x))", "(* -1 (sin ?x))"),
+      rewrite<Language>("i one", "(i 1 ?x)", "?x"),
+      rewrite<Language>("i cos", "(i (cos ?x) ?x)", "(sin ?x)"),
+      rewrite<Language>("i sin", "(i (sin ?x) ?x)", "(* -1 (cos ?x))"),
+      rewrite<Language>("i +", "(i (+ ?f ?g) ?x)", "(+ (i ?f ?x) (i ?g ?x))"),
+      rewrite<Language>("i -", "(i (- ?f ?g) ?x)", "(- (i ?f ?x) (i ?g ?x))"),
+      rewrite<Language>("by parts", "(i (* ?a ?b) ?x)",
                         "(- (* ?a (i ?b ?x)) (i (* (d ?x ?a) (i ?b ?x)) ?x))"),
   };
 }
 
-inline void add_microbenchmark_seeds(graph& g) {
+template <class Language>
+void add_microbenchmark_seeds(eq::egraph<Language>& g) {
   const auto node = [&](op o, std::initializer_list<eq::class_id> children) {
     return g.add(o, 0, children);
   };
