@@ -48,6 +48,7 @@ class tile_emitter {
     prologue_.reserve(3 * steps);
     p_.operands.reserve((commands + 3 * steps) + lists * steps * ir::region::max_leaves);
     p_.reductions.reserve(steps);
+    p_.row_steps.reserve((steps + stores) * max_rank);
     p_.prefetched.reserve(steps + stores);
     p_.row_lists.reserve(lists);
     p_.phase_lists.reserve(lists);
@@ -445,6 +446,9 @@ class tile_emitter {
   static std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
   void lay_out() {
+    p_.row_steps.clear();
+    for (std::size_t axis = 0; axis < p_.axes.outer.size(); ++axis)
+      for (const stream& s : p_.streams) p_.row_steps.push_back(s.outer[axis]);
     std::size_t largest = 1;
     for (int i = 0; i < s_.step_count(); ++i)
       if (s_.alive(i)) largest = std::max(largest, size_of(s_.step(i).type));

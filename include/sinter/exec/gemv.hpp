@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include <sinter/exec/reduce_lanes.hpp>
 #include <sinter/exec/simd.hpp>
 
 namespace sinter::exec {
@@ -43,7 +44,7 @@ void dot_rows(std::int64_t k, const T* matrix, std::int64_t stride, const T* x, 
     }
   }
   for (int r = 0; r < R; ++r)
-    sums[r] = reduce_lanes<T>(even[r] + odd[r], [](T a, T b) { return a + b; });
+    sums[r] = reduce_lanes<T>(even[r] + odd[r], [](simd<T> a, simd<T> b) { return a + b; });
 }
 
 // y += x[0] row 0 + x[1] row 1 + ... for U registers of y.

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include <sinter/exec/elementwise.hpp>
+#include <sinter/exec/reduce_lanes.hpp>
 #include <sinter/exec/reduction.hpp>
 #include <sinter/tensor/dtype.hpp>
 
@@ -95,7 +96,7 @@ T reduce_rest(simd<T> all, std::int64_t rest, const T* last) {
     std::memcpy(padded, last, static_cast<std::size_t>(rest) * sizeof(T));
     all = combine<M>(all, load<T>(padded));
   }
-  return reduce_lanes<T>(all, [](T a, T b) { return combine_single<M>(a, b); });
+  return reduce_lanes<T>(all, [](simd<T> a, simd<T> b) { return combine<M>(a, b); });
 }
 
 template <monoid M, class T>

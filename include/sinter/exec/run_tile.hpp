@@ -53,8 +53,8 @@ class tile_runner {
     // Kernels compute padding too, and what somebody left there might be denormal, which is slow.
     if (!p_.split) std::memset(row_values_, 0, p_.accumulators_offset - p_.rows_offset);
     if (p_.prologue.first == p_.prologue.last) return;
-    for (std::size_t s = 0; s < p_.streams.size(); ++s)
-      for (std::int64_t r = 0; r < p_.tile_rows; ++r) offset(s, r) = p_.streams[s].offset;
+    for (std::int64_t r = 0; r < p_.tile_rows; ++r)
+      for (std::size_t s = 0; s < p_.streams.size(); ++s) row_offsets(r)[s] = p_.streams[s].offset;
     height_ = p_.tile_rows;
     column_ = 0;
     width_ = p_.chunk;
@@ -88,19 +88,21 @@ class tile_runner {
       next_index_[axis] = row % p_.axes.outer[axis];
       row /= p_.axes.outer[axis];
     }
+    std::int64_t* const next = row_offsets(p_.row_capacity);
     for (std::size_t s = 0; s < p_.streams.size(); ++s) {
       std::int64_t at = p_.streams[s].offset;
       for (std::size_t axis = 0; axis < next_index_.size(); ++axis)
         at += next_index_[axis] * p_.streams[s].outer[axis];
-      next_offset(s) = at;
+      next[s] = at;
     }
   }
 
   /// Makes the next `height` rows the tile. The first is row `row` of the walk; `origin` is where
   /// its row values and accumulators are.
   void take_rows(std::int64_t row, std::int64_t height, std::int64_t origin = 0) {
+    const std::int64_t* const next = row_offsets(p_.row_capacity);
     for (std::int64_t r = 0; r < height; ++r) {
-      for (std::size_t s = 0; s < p_.streams.size(); ++s) offset(s, r) = next_offset(s);
+      std::copy_n(next, p_.streams.size(), row_offsets(r));
       advance();
     }
     row_ = row;
@@ -144,22 +146,23 @@ class tile_runner {
   }
 
  private:
-  // Offset of a row of the tile, in elements.
-  std::int64_t& offset(std::size_t stream, std::int64_t row) {
-    return offsets_[static_cast<std::int64_t>(stream) * (p_.row_capacity + 1) + row];
+  // Offsets of all streams in a row of the tile, in elements; behind the last row, in the next.
+  std::int64_t* row_offsets(std::int64_t row) const {
+    return offsets_ + row * static_cast<std::int64_t>(p_.streams.size());
   }
   std::int64_t offset(std::size_t stream, std::int64_t row) const {
-    return offsets_[static_cast<std::int64_t>(stream) * (p_.row_capacity + 1) + row];
+    return row_offsets(row)[stream];
   }
-  std::int64_t& next_offset(std::size_t stream) { return offset(stream, p_.row_capacity); }
 
   void advance() {
+    const std::size_t streams = p_.streams.size();
+    std::int64_t* const next = row_offsets(p_.row_capacity);
     for (std::size_t axis = p_.axes.outer.size(); axis-- > 0;) {
-      for (std::size_t s = 0; s < p_.streams.size(); ++s)
-        next_offset(s) += p_.streams[s].outer[axis];
-      if (++next_index_[axis] < p_.axes.outer[axis]) return;
-      for (std::size_t s = 0; s < p_.streams.size(); ++s)
-        next_offset(s) -= p_.streams[s].outer[axis] * p_.axes.outer[axis];
+      const std::int64_t* const steps = p_.row_steps.data() + axis * streams;
+      for (std::size_t s = 0; s < streams; ++s) next[s] += steps[s];
+      const std::int64_t extent = p_.axes.outer[axis];
+      if (++next_index_[axis] < extent) return;
+      for (std::size_t s = 0; s < streams; ++s) next[s] -= steps[s] * extent;
       next_index_[axis] = 0;
     }
   }
@@ -236,7 +239,7 @@ class tile_runner {
     for (const prefetched_stream& fetched : p_.prefetched) {
       const auto number = static_cast<std::size_t>(fetched.stream);
       const std::byte* at = next_rows
-                                ? stream_at(fetched.stream, next_offset(number))
+                                ? stream_at(fetched.stream, offset(number, p_.row_capacity))
                                 : stream_at(fetched.stream, offset(number, 0) + column_ + width_);
       const std::int64_t bytes =
           height_ * width_ * static_cast<std::int64_t>(p_.streams[number].element_size);

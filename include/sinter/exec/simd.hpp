@@ -211,16 +211,6 @@ template <Floating T>
   return max_or_second<T>(simd<T>(low), min_or_second<T>(simd<T>(high), x));
 }
 
-/// Combines the lanes of x with f in a fixed order: halves, quarters, ...
-template <Floating T, class F>
-[[gnu::always_inline]] inline T reduce_lanes(simd<T> x, F f) {
-  alignas(64) T lane[static_cast<std::size_t>(lanes<T>)];
-  x.store_aligned(lane);
-  for (int width = lanes<T> / 2; width > 0; width /= 2)
-    for (int i = 0; i < width; ++i) lane[i] = f(lane[i], lane[i + width]);
-  return lane[0];
-}
-
 /// f of every lane by itself, through memory: for what has no vector formula worth its length.
 template <Floating T, class F, class... Rest>
 [[gnu::always_inline]] inline simd<T> for_each_lane(F f, simd<T> x, Rest... rest) {

@@ -128,6 +128,7 @@ struct tile_program {
   bool split = false;         // few long rows: columns are divided among tasks, phase by phase
 
   std::vector<exec::stream> streams;
+  std::vector<std::int64_t> row_steps;  // [outer axis][stream]: streams' strides, side by side
   std::vector<command> commands;
   std::vector<location> operands;
   std::vector<std::int64_t> constants;  // each in the first bytes of a word
