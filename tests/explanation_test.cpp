@@ -160,6 +160,40 @@ TEST_CASE("a computed multi-pattern unites its second root and more") {
   }
 }
 
+TEST_CASE("a class knows which rule made it, and from what") {
+  const std::vector<eq::rule<symbols>> rules{
+      eq::rewrite<symbols>("written", "(pair ?x ?y)", "(g (pair ?y ?x))"),
+      eq::rewrite<symbols>("computed", "(h ?x ?y ?z)", [](symbol_graph& graph, const eq::match& m) {
+        const eq::class_id made = graph.add(symbols::g, 0, {m["?z"]});
+        return std::optional(graph.add(symbols::pair, 0, {made, made}));
+      })};
+  symbol_graph g;
+  eq::record_proofs(g);
+  std::vector<eq::class_term> leaves;
+  for (std::uint32_t i = 1; i <= 3; ++i) leaves.push_back(eq::add_term(g, symbols::leaf, i, {}));
+  const auto pair = eq::add_term(g, symbols::pair, 0, {leaves[0], leaves[1]});
+  const auto h = eq::add_term(g, symbols::h, 0, leaves);
+  eq::saturate(g, rules, {.iterations = 1});
+  const eq::proof_record& record = *g.proofs();
+  const auto origin = [&](eq::class_term made) { return record.origin(made.id); };
+  for (const eq::class_term given : {leaves[0], pair, h}) CHECK(origin(given).rule == eq::no_id);
+  const auto turned = eq::add_term(g, symbols::pair, 0, {leaves[1], leaves[0]});
+  CHECK(record.name(origin(turned).rule) == "written");
+  CHECK(origin(turned).left.term == pair.term);
+  CHECK(g.find(origin(turned).left.id) == g.find(pair.id));
+  const auto inner = eq::add_term(g, symbols::g, 0, {leaves[2]});
+  CHECK(record.name(origin(inner).rule) == "computed");
+  CHECK(origin(inner).left.term == h.term);
+
+  sum_graph folded;
+  eq::record_proofs(folded);
+  const auto sum = add_term(folded, "(+ 1 2)", sum_leaf);
+  folded.rebuild();
+  const eq::class_origin by_analysis = folded.proofs()->origin(sum.id + 1);  // the folded 3
+  CHECK(folded.proofs()->name(by_analysis.rule) == "analysis");
+  CHECK(by_analysis.left.id == eq::no_id);
+}
+
 TEST_CASE("an explanation as text") {
   const auto rules = math::microbenchmark_rules();
   const auto why = prove("(sin (+ x (* y 0)))", "(sin x)", math_leaf, rules, math_judges());
@@ -221,6 +255,11 @@ TEST_CASE("unions by hand carry congruences, under their names") {
   REQUIRE(g.find(left.id) == g.find(right.id));
   const auto why = eq::explain(g, left.id, right.id);
   CHECK(rule_names(why) == "first axiom, given, first axiom, first axiom, given");
+  const eq::proof_record& record = *g.proofs();
+  std::string once;
+  for (const std::uint32_t number : eq::equalities_between(g, left.term, right.term))
+    once += record.name(record.equalities()[number].why.name) + ".";
+  CHECK(once == "first axiom.given.");
 
   eq::judges judges;
   judges.given = [](const eq::term_list& terms, std::string_view name, eq::term_id x,

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -142,6 +143,17 @@ class explanation_writer {
   term_id whole_ = no_id;
 };
 
+/// What is recorded, if the terms are equal by that. Throws `sinter::error` otherwise.
+template <class Language>
+const proof_record& record_of(const egraph<Language>& graph, term_id from, term_id to) {
+  const proof_record* record = graph.proofs();
+  if (record == nullptr) throw error("explanation: the e-graph was built without record_proofs()");
+  if (from >= record->terms().size() || to >= record->terms().size())
+    throw error("explanation: the e-graph has no such term");
+  if (!record->connected(from, to)) throw error("explanation: the terms are not equal");
+  return *record;
+}
+
 inline constexpr std::size_t default_max_steps = 100'000;
 
 /// Why two terms (from `add_term`, or the record's founders) are equal. Breadth-first search over
@@ -151,12 +163,34 @@ inline constexpr std::size_t default_max_steps = 100'000;
 template <class Language>
 explanation explain_terms(const egraph<Language>& graph, term_id from, term_id to,
                           std::size_t max_steps = default_max_steps) {
-  const proof_record* record = graph.proofs();
-  if (record == nullptr) throw error("explanation: the e-graph was built without record_proofs()");
-  if (from >= record->terms().size() || to >= record->terms().size())
-    throw error("explanation: the e-graph has no such term");
-  if (!record->connected(from, to)) throw error("explanation: the terms are not equal");
-  return explanation_writer(*record, max_steps).write(from, to);
+  return explanation_writer(record_of(graph, from, to), max_steps).write(from, to);
+}
+
+/// The equalities that the same explanation uses, by number in the record, each once, in the order
+/// of their first use and without congruences. No terms are written, so sharing does no harm.
+template <class Language>
+std::vector<std::uint32_t> equalities_between(const egraph<Language>& graph, term_id from,
+                                              term_id to) {
+  const proof_record& record = record_of(graph, from, to);
+  proof_search search(record);
+  std::vector<std::uint32_t> out;
+  std::vector<bool> seen(record.equalities().size(), false);
+  const std::function<void(const proof_path&, bool)> follow = [&](const proof_path& path,
+                                                                  bool forward) {
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const path_edge edge = path[forward ? i : path.size() - 1 - i];
+      if (seen[edge.number]) continue;
+      seen[edge.number] = true;
+      if (record.equalities()[edge.number].why.kind != equality_kind::congruence) {
+        out.push_back(edge.number);
+        continue;
+      }
+      for (const proof_path& child : search.children_of(edge.number))
+        follow(child, edge.forward == forward);
+    }
+  };
+  follow(search.path(from, to), true);
+  return out;
 }
 
 /// The same for the terms that `add` made these class ids for; see `egraph::add_term`.

@@ -50,6 +50,13 @@ struct equality {
   std::uint32_t permutation = no_id;  ///< of a congruence whose operator commutes, see `paired`
 };
 
+/// How a class came about: a rule put it into its right side, where its left side matched `left`;
+/// or the analysis made it (`left` is empty then), or the user (no rule).
+struct class_origin {
+  std::uint32_t rule = no_id;  ///< number of a name in the record
+  class_term left;
+};
+
 class proof_record {
  public:
   proof_record() : names_{"given", "analysis"} {}
@@ -65,6 +72,8 @@ class proof_record {
   }
   /// The term that the class was made for; `id` need not be canonical.
   term_id founder(class_id id) const { return founders_[id]; }
+  /// The origin of the class that this id was given out for; the ids of `left` are smaller.
+  const class_origin& origin(class_id id) const { return origins_[id]; }
   term_id node_term(node_id id) const { return node_terms_[id]; }
   /// Equal by what is recorded so far.
   bool connected(term_id a, term_id b) const { return components_.find(a) == components_.find(b); }
@@ -78,9 +87,14 @@ class proof_record {
   }
   void class_founded(term_id term, node_id node) {
     founders_.push_back(term);
+    origins_.push_back({why_.kind == equality_kind::analysis ? why_.name : no_id, {}});
     folded_.push_back(no_id);
     support_.push_back({node, data_changes_++});
     waiting_.push_back(true);
+  }
+  /// The classes from `first` on were made for the right side of a rule.
+  void founded_by_rule(class_id first, std::uint32_t rule, class_term left) {
+    for (std::size_t id = first; id < origins_.size(); ++id) origins_[id] = {rule, left};
   }
   void node_added(term_id term) { node_terms_.push_back(term); }
 
@@ -244,7 +258,7 @@ class proof_record {
     return start;
   }
 
-  struct origin {
+  struct data_source {
     node_id node;
     std::uint64_t order;
   };
@@ -258,10 +272,11 @@ class proof_record {
   std::vector<std::string> names_;
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
 
-  std::vector<term_id> node_terms_;  // by node
-  std::vector<term_id> founders_;    // by class
-  std::vector<term_id> folded_;      // by class: what its analysis added to it, or no_id
-  std::vector<origin> support_;      // by class: where its data come from
+  std::vector<term_id> node_terms_;    // by node
+  std::vector<term_id> founders_;      // by class
+  std::vector<class_origin> origins_;  // by class
+  std::vector<term_id> folded_;        // by class: what its analysis added to it, or no_id
+  std::vector<data_source> support_;   // by class: where its data come from
   std::uint64_t data_changes_ = 0;
   std::vector<bool> waiting_;  // by class: its data have changed since `modify` ran
 

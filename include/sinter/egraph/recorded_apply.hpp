@@ -125,11 +125,15 @@ class recorded_applier {
 
   void make(std::size_t i, std::size_t number, std::size_t m) {
     const pattern_term& term = rule_.right.terms[i];
+    const class_id root = roots(m)[number];
+    const class_id first_made = graph_.class_id_end();
     if (term.kind == term_kind::literal) {
-      made(i, m) = literal(rule_.right.literals[term.index], roots(m)[number]);
+      made(i, m) = literal(rule_.right.literals[term.index], root);
     } else if (term.kind == term_kind::apply) {
       made(i, m) = recorder::add(graph_, term.op, payload_of(term, m), children_of(i, m), why_);
     }
+    if (graph_.class_id_end() > first_made)
+      proofs_.founded_by_rule(first_made, name_, {root, left_of(m).of_pattern(number, root)});
   }
 
   void make_root(std::size_t number, std::size_t m) {
@@ -188,8 +192,11 @@ class recorded_applier {
     proofs_.set_matched(lefts);
     const match found(rule_.variables, {current_roots.data(), layout_.roots},
                       {current_classes.data(), layout_.classes}, payloads(m));
-    if (const auto result = rule_.compute(graph_, found))
-      recorder::unite(graph_, {current_roots[0], lefts[0]}, {*result, proofs_.meant(*result)});
+    const class_id first_made = graph_.class_id_end();
+    const auto result = rule_.compute(graph_, found);
+    const class_term target{current_roots[0], lefts[0]};
+    proofs_.founded_by_rule(first_made, name_, target);
+    if (result) recorder::unite(graph_, target, {*result, proofs_.meant(*result)});
   }
 
   template <class Change>
