@@ -153,6 +153,15 @@ TEST_CASE("a traced region is found again, whatever the order of operands") {
   const value root =
       y * unary(op::silu, (tensor(g, 2, {}) + 0.25) + 3.0 * x);  // a rank-0 sum is a scalar leaf
   auto l = load(g, {root});
+  // A match names an e-node for each node of its region.
+  const auto matches = planning::match_instructions(l.egraph, instructions);
+  REQUIRE(matches.size() == 1);
+  const ir::region& region = instructions[0].structure;
+  REQUIRE(matches[0].nodes.size() == static_cast<std::size_t>(region.node_count));
+  for (int k = 0; k < region.node_count; ++k)
+    CHECK(l.egraph.node(matches[0].nodes[static_cast<std::size_t>(k)]).op ==
+          static_cast<std::uint16_t>(region.code(k)));
+  CHECK(l.egraph.class_of(matches[0].nodes.back()) == l.outputs[0]);
   CHECK(planning::add_instructions(l.egraph, instructions) == 1);
   CHECK(l.egraph.clean());
   CHECK(l.egraph.refused_unions() == 0);

@@ -26,6 +26,7 @@ struct instruction_match {
   class_id root = eqsat::no_id;
   std::uint32_t instruction = 0;
   std::vector<class_id> leaves;
+  std::vector<eqsat::node_id> nodes{};  // by node of the region
 };
 
 namespace detail {
@@ -95,6 +96,8 @@ class region_matcher {
     search(region_.node_count - 1);
     return best_.empty() ? nullptr : &best_;
   }
+  // Of the last match: the e-nodes inside of it.
+  const std::vector<eqsat::node_id>& nodes() const { return best_nodes_; }
 
  private:
   void search(int node) {
@@ -106,6 +109,7 @@ class region_matcher {
     for (const eqsat::enode_view& n : graph_.nodes(at)) {
       if (n.op != static_cast<std::uint16_t>(facts.code)) continue;
       if (budget_-- <= 0) return;
+      taken_[static_cast<std::size_t>(node)] = n.id;
       const bool symmetric = !facts.commutative || a == b || n.children[0] == n.children[1];
       try_operands(node, n.children, facts.arity, false);
       if (!symmetric) try_operands(node, n.children, facts.arity, true);
@@ -162,6 +166,7 @@ class region_matcher {
     if (!best_.empty() && open >= best_open_) return;
     best_open_ = open;
     best_.assign(bound_.begin(), bound_.begin() + region_.leaf_count);
+    best_nodes_.assign(taken_.begin(), taken_.begin() + region_.node_count);
     if (open == 0) budget_ = 0;  // nothing is better
   }
 
@@ -171,7 +176,9 @@ class region_matcher {
   class_id root_ = eqsat::no_id;
   int budget_ = 0;
   std::array<class_id, ir::region::max_leaves + ir::region::max_nodes> bound_{};
+  std::array<eqsat::node_id, ir::region::max_nodes> taken_{};  // by node of the region
   std::vector<class_id> best_;
+  std::vector<eqsat::node_id> best_nodes_;
   int best_open_ = 0;
 };
 
@@ -215,18 +222,16 @@ inline std::vector<instruction_match> match_instructions(
         continue;
       tried[root] = number + 1;
       if (const std::vector<class_id>* leaves = matcher.match(root))
-        found.push_back({root, number, *leaves});
+        found.push_back({root, number, *leaves, matcher.nodes()});
     }
   }
   return found;
 }
 
 /// Adds an e-node (rules::fused_operator, payload: index of the instruction, children: its operands
-/// in the order of the region's leaves) to every class that an instruction computes. Returns how
-/// many were added; leaves the e-graph clean and without a node limit.
-inline int add_instructions(tensor_egraph& graph, std::span<const ir::instruction> instructions) {
-  if (!graph.clean()) graph.rebuild();
-  const std::vector<instruction_match> found = match_instructions(graph, instructions);
+/// in the order of the region's leaves) to the class of every match. Returns how many were added;
+/// leaves the e-graph clean and without a node limit.
+inline int add_matches(tensor_egraph& graph, std::span<const instruction_match> found) {
   // Saturation may have stopped at its limit. What is added here is bounded (one per class and
   // instruction).
   graph.set_node_limit(std::numeric_limits<std::size_t>::max());
@@ -235,6 +240,12 @@ inline int add_instructions(tensor_egraph& graph, std::span<const ir::instructio
     if (graph.add_to_class(m.root, rules::fused_operator, m.instruction, m.leaves)) ++added;
   graph.rebuild();
   return added;
+}
+
+/// The same for all that `match_instructions` finds.
+inline int add_instructions(tensor_egraph& graph, std::span<const ir::instruction> instructions) {
+  if (!graph.clean()) graph.rebuild();
+  return add_matches(graph, match_instructions(graph, instructions));
 }
 
 }  // namespace sinter::planning

@@ -13,6 +13,7 @@
 
 #include <sinter/plan/candidate.hpp>
 #include <sinter/plan/causal.hpp>
+#include <sinter/plan/enodes.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/select.hpp>
 
@@ -168,6 +169,7 @@ class lowering {
     nest n;
     n.kind = c.kind;
     n.predicted_nanoseconds = c.cost;
+    n.enodes = enodes_of(g_, c);
     const value_class& root = g_[c.root];
     const form* own = c.form >= 0 ? &root.forms[static_cast<std::size_t>(c.form)] : nullptr;
     switch (c.kind) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <sinter/egraph/enode.hpp>
 #include <sinter/graph/dim.hpp>
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
@@ -150,6 +151,8 @@ struct nest {
   std::vector<step> body;
   std::vector<store>
       stores;  // what the nest produces; nests without a body produce stores[0].buffer
+  // The e-nodes it was made of, first that of the value it was made for; none: a copy. For reports.
+  std::vector<eqsat::node_id> enodes;
   double predicted_nanoseconds = 0;
   std::string label;  // for explain: what it computes, in the terms of the graph
 };

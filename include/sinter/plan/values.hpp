@@ -23,8 +23,9 @@ struct form {
   ir::op code{};
   int fused = -1;
   std::uint32_t payload = 0;
-  std::vector<int> operands;  // numbers of values
-  double work = 0;            // nanoseconds per element on one core, in a tile program
+  std::vector<int> operands;           // numbers of values
+  double work = 0;                     // nanoseconds per element on one core, in a tile program
+  eqsat::node_id node = eqsat::no_id;  // the e-node it was made of
 };
 
 struct value_class {
@@ -147,7 +148,8 @@ class value_graph {
              -1,
              node.payload,
              {},
-             0};
+             0,
+             node.id};
       bool usable = true;
       for (class_id child : node.children) {
         const int operand = number_[graph_.find(child)];

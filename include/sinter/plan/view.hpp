@@ -28,26 +28,30 @@ inline bool is_view(const value_graph& g, const value_class& v, const form& f) {
   }
 }
 
+// The movement that makes the value, if it is read through one: arguments and constants are not.
+inline const form* view_of(const value_graph& g, int value) {
+  const value_class& v = g[value];
+  if (v.find(ir::op::argument) != nullptr || v.is_constant) return nullptr;
+  for (const form& f : v.forms)
+    if (is_view(g, v, f)) return &f;
+  return nullptr;
+}
+
 // Follows the movements below a value down to what is stored: an argument, a constant, or a value
 // that no movement makes.
 inline resolved_view resolve(const value_graph& g, int value) {
   resolved_view out{value, {}};
-  for (;;) {
-    const value_class& v = g[out.base];
-    if (v.find(ir::op::argument) != nullptr || v.is_constant) return out;
-    const form* step = nullptr;
-    for (const form& f : v.forms)
-      if (step == nullptr && is_view(g, v, f)) step = &f;
-    if (step == nullptr) return out;
+  while (const form* step = view_of(g, out.base)) {
     view_step s;
     s.code = step->code;
     for (std::int64_t a : g.payload(*step).attributes) s.attributes.push_back(a);
     for (ir::dim d : g.payload(*step).dims) s.dims.push_back(d);
-    s.result = v.shape;
+    s.result = g[out.base].shape;
     out.base = step->operands[0];
     s.operand = g[out.base].shape;
     out.steps.push_back(std::move(s));
   }
+  return out;
 }
 
 }  // namespace sinter::planning

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Which e-nodes a nest stands for: what it computes, and the movements through which it reads.
+// Nothing is planned by them; they are what `explain` traces back to the graph as it was written.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include <sinter/plan/candidate.hpp>
+#include <sinter/plan/view.hpp>
+
+namespace sinter::planning {
+
+/// The e-nodes of a candidate, first that of its root, each once; none where it stores a constant
+/// or an extent.
+inline std::vector<eqsat::node_id> enodes_of(const value_graph& g, const candidate& c) {
+  std::vector<eqsat::node_id> out;
+  const auto add = [&](eqsat::node_id node) {
+    if (std::ranges::find(out, node) == out.end()) out.push_back(node);
+  };
+  const auto add_views = [&](int value) {
+    while (const form* step = view_of(g, value)) {
+      add(step->node);
+      value = step->operands[0];
+    }
+  };
+  const auto form_of = [&](int v, int f) -> const form& {
+    return g[v].forms[static_cast<std::size_t>(f)];
+  };
+  for (eqsat::node_id node : c.weighted.nodes) add(node);
+  if (c.form >= 0) add(form_of(c.root, c.form).node);
+  for (const auto& [v, f] : c.inside.body)
+    if (v == c.root) add(form_of(v, f).node);
+  for (const auto& [v, f] : c.inside.body) add(form_of(v, f).node);
+  for (int leaf : c.inside.leaves) add_views(leaf);
+  for (int factor : c.inside.factors)
+    if (factor >= 0) add_views(factor);
+  if (c.kind == nest_kind::streamed) add_views(c.weighted.values);
+  if (c.kind == nest_kind::assemble)
+    for (int operand : form_of(c.root, c.form).operands) add_views(operand);
+  return out;
+}
+
+}  // namespace sinter::planning
