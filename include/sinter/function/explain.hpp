@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the optimizer did, as text: rules that fired, e-graph size, times, the nests with their tile
-// programs and their predicted and measured times, memory.
+// What the optimizer did, as text: rules that fired, e-graph size, times, the nests with what led
+// to them, their tile programs and their predicted and measured times, memory.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 
 #include <sinter/egraph/print.hpp>
 #include <sinter/exec/simd.hpp>
+#include <sinter/function/nest_history.hpp>
 #include <sinter/function/program_source.hpp>
 #include <sinter/plan/print.hpp>
 
@@ -53,25 +54,65 @@ inline std::string budget_text(const planning::budget_report& r, std::size_t are
          planning::fixed(r.price, 4) + " ns; plans tried: " + std::to_string(r.plans) + "\n";
 }
 
+// By nest: the rules that led to it, and last what it is, where it is more than a fusion of
+// element-wise ops.
+inline std::vector<std::vector<std::string>> origins_of(
+    const shape_class& c, const planning::plan& p, const program_options& options,
+    std::span<const ir::instruction> instructions) {
+  std::vector<std::vector<std::string>> out(p.nests.size());
+  // What the clock stopped need not come out the same again.
+  if (!c.report.out_of_time()) {
+    ir::graph bound = c.bound;
+    bound.guards.resize(c.binding_guards);
+    nest_history history(bound, saturation_options(options), instructions);
+    if (!history.agrees_with(c.saturated))
+      throw graph_error("explain: saturation with proofs gave another e-graph");
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = history.rules_in(history.of(p.nests[i]));
+  }
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (const std::string_view form = planning::fused_form(p.nests[i]); !form.empty())
+      out[i].emplace_back(form);
+  return out;
+}
+
+// The symbols in the shapes of the arguments, and what they are in this call.
+inline std::string extents_text(const ir::graph& bound, std::span<const std::int64_t> symbols) {
+  std::string out;
+  std::vector<ir::dim> known;
+  for (int id = 0; id < bound.size(); ++id) {
+    if (bound[id].code != ir::op::argument) continue;
+    for (ir::dim d : bound[id].shape) {
+      if (d.is_constant() || std::ranges::find(known, d) != known.end()) continue;
+      known.push_back(d);
+      out +=
+          ", " + bound.dims.to_string(d) + " = " + std::to_string(bound.dims.evaluate(d, symbols));
+    }
+  }
+  return out;
+}
+
 inline std::string explain_text(const shape_class& c, const planning::planned& made,
+                                std::span<const std::int64_t> symbols,
+                                const std::vector<std::vector<std::string>>& origins,
                                 const std::vector<double>& measured) {
   const planning::plan& p = made.plan;
-  std::string out = "graph: " + std::to_string(c.bound.size()) +
-                    " nodes, e-graph: " + std::to_string(c.traced_nodes) + " -> " +
-                    std::to_string(c.saturated.node_count()) + " e-nodes in " +
-                    std::to_string(c.saturated.class_count()) + " classes, " +
-                    planning::fixed(c.report.seconds * 1e3, 2) + " ms of saturation\n";
+  std::string out =
+      "graph: " + std::to_string(c.bound.size()) + " nodes" + extents_text(c.bound, symbols) + "\n";
+  out += "e-graph: " + std::to_string(c.traced_nodes) + " -> " +
+         std::to_string(c.saturated.node_count()) + " e-nodes in " +
+         std::to_string(c.saturated.class_count()) + " classes, " +
+         planning::fixed(c.report.seconds * 1e3, 2) + " ms of saturation\n";
   out += c.report.to_text();
   out += "superinstructions matched: " + std::to_string(c.fused_nodes) + "\n";
-  out += "extraction: " + std::to_string(made.goals) + " goals, " +
-         std::to_string(made.candidates) + " nests considered, " +
+  out += "plan: " + std::to_string(p.nests.size()) + " nests, " + std::to_string(made.candidates) +
+         " considered for " + std::to_string(made.goals) + " values in " +
          planning::fixed(made.seconds * 1e3, 2) + " ms; predicted " +
          planning::in_microseconds(p.cost) + ", bound " + planning::in_microseconds(p.cost_bound) +
          "\n";
   const planning::plan_printer printer(p);
   double total = 0;
   for (std::size_t i = 0; i < p.nests.size(); ++i) {
-    out += printer.nest_text(i, measured[i]);
+    out += printer.nest_text(i, measured[i], origins[i]);
     total += measured[i];
   }
   out += "all nests: measured " + planning::in_microseconds(total) + "\n";
@@ -101,7 +142,8 @@ SINTER_INLINE std::string program::explain(prepared_call& call,
   const planning::planned& made = call.plan_->planned;
   const program_statistics counts = statistics();
   return detail::explain_text(
-             *call.shapes_, made,
+             *call.shapes_, made, symbols,
+             detail::origins_of(*call.shapes_, made.plan, options_, code_.instructions),
              detail::measure_nests(*call.executor_, made.plan.nests.size(), arguments, outputs)) +
          "calls " + std::to_string(counts.calls) + ", saturations " +
          std::to_string(counts.saturations) + ", extractions " +

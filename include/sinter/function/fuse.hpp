@@ -77,8 +77,9 @@ class fused {
   }
 
   /// What the optimizer did for arguments of these shapes: rules that fired, e-graph, nests with
-  /// predicted and measured time, memory. Plans the function if need be and runs it a few times on
-  /// the arguments, none of which it changes.
+  /// the rules that led to each and with predicted and measured time, memory. Plans the function if
+  /// need be, saturates its graph once more (recording why, in about four times the time) and runs
+  /// it a few times on the arguments, none of which it changes.
   template <detail::FusedArgument... A>
   std::string explain(A&&... arguments) {
     return with_call<A...>([](program& p, program::prepared_call& c, const auto& memory,

@@ -36,11 +36,19 @@ struct shape_class {
   ir::graph bound;
   rules::tensor_egraph saturated;
   std::vector<eqsat::class_id> outputs;
+  std::size_t binding_guards = 0;  // the guards of `bound` before those that rules assumed
   std::size_t traced_nodes = 0;
   rules::saturation_report report;
   int fused_nodes = 0;
   std::vector<std::shared_ptr<bucket>> buckets;
 };
+
+inline rules::saturate_options saturation_options(const program_options& options) {
+  rules::saturate_options out;
+  out.reassociate = options.reassociate;
+  out.disabled = options.disabled_rules;
+  return out;
+}
 
 // Up to so many arguments and outputs a call builds its lists on the stack.
 inline constexpr std::size_t few = 32;
@@ -170,10 +178,8 @@ SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
 SINTER_INLINE void program::saturate(detail::shape_class& c) const {
   c.outputs = rules::load(c.saturated, c.bound);
   c.traced_nodes = c.saturated.node_count();
-  rules::saturate_options options;
-  options.reassociate = options_.reassociate;
-  options.disabled = options_.disabled_rules;
-  c.report = rules::saturate(c.saturated, options);
+  c.binding_guards = c.bound.guards.size();
+  c.report = rules::saturate(c.saturated, detail::saturation_options(options_));
   c.fused_nodes = planning::add_instructions(c.saturated, code_.instructions);
   // Binding's guards, and behind them what rules had to assume: that restricts the class further.
   const ir::graph& terms = c.saturated.language().terms();

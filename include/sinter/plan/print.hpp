@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,12 +27,25 @@ inline std::string in_bytes(std::size_t bytes) {
 
 inline std::string in_microseconds(double nanoseconds) { return fixed(nanoseconds / 1000) + " us"; }
 
+// What several ops run as one nest are, where it took more than element-wise fusion; else empty.
+inline std::string_view fused_form(const nest& n) {
+  if (n.kind == nest_kind::streamed) return "streamed";
+  const bool maps =
+      std::ranges::any_of(n.body, [](const step& s) { return s.kind == step_kind::map; });
+  if (!maps) return "";
+  if (n.kind == nest_kind::matmul) return "epilogue";
+  if (n.kind == nest_kind::column) return "column nest";
+  return n.kind == nest_kind::tile && n.inner_axes > 0 ? "row nest" : "";
+}
+
 class plan_printer {
  public:
   explicit plan_printer(const plan& p) : p_(p) {}
 
-  // Without a measured time where that is 0.
-  std::string nest_text(std::size_t number, double measured_nanoseconds = 0) const {
+  // Without a measured time where that is 0. `found_by`: what led from the traced graph to the
+  // nest, oldest first.
+  std::string nest_text(std::size_t number, double measured_nanoseconds = 0,
+                        std::span<const std::string> found_by = {}) const {
     const nest& n = p_.nests[number];
     std::string out = "  nest " + std::to_string(number) + ": " + std::string(kind_name(n.kind)) +
                       " over " + p_.dims.to_string(n.space);
@@ -44,6 +58,9 @@ class plan_printer {
     out += "  (predicted " + in_microseconds(n.predicted_nanoseconds);
     if (measured_nanoseconds > 0) out += ", measured " + in_microseconds(measured_nanoseconds);
     out += ")\n";
+    for (std::size_t i = 0; i < found_by.size(); ++i)
+      out += (i == 0 ? "    found by: " : " -> ") + found_by[i];
+    if (!found_by.empty()) out += "\n";
     if (n.kind == nest_kind::matmul || n.kind == nest_kind::streamed)
       out += "    product of " + buffer_text(n.accesses[0]) + (n.transpose_a ? "^T" : "") +
              " and " + buffer_text(n.accesses[1]) + (n.transpose_b ? "^T" : "") + "\n";

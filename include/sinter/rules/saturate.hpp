@@ -91,10 +91,10 @@ constexpr std::string_view name(phase p) {
 inline std::string saturation_report::to_text() const {
   std::string out;
   for (const phase_report& each : phases) {
-    out += "  " + std::string(rules::name(each.phase)) + ": " + std::to_string(each.iterations) +
-           " iterations, " + std::to_string(each.nodes) + " e-nodes in " +
-           std::to_string(each.classes) +
-           " classes, stopped: " + std::string(eqsat::name(each.stopped)) + "\n";
+    out += "  " + std::string(rules::name(each.phase)) + ": " + std::to_string(each.nodes) +
+           " e-nodes in " + std::to_string(each.classes) + " classes after " +
+           std::to_string(each.iterations) + (each.iterations == 1 ? " iteration" : " iterations") +
+           ", stopped: " + std::string(eqsat::name(each.stopped)) + "\n";
   }
   std::vector<rule_count> active;
   for (const rule_count& each : rules)
