@@ -222,3 +222,42 @@ TEST_CASE("shapes print, count and have row-major strides") {
   static_assert(sn::row_major_strides({2, 3, 4}) == sn::shape_vector{12, 4, 1});
   CHECK(sn::row_major_strides({2, 0, 4}) == sn::shape_vector{4, 4, 1});
 }
+
+TEST_CASE("contents are current until the elements are written or freed") {
+  sn::tensor<float, 2> x(3, 4);
+  const auto now = [&] { return x.storage().current_contents(); };
+  CHECK(now() == now());
+  CHECK(now().is_current());
+  const auto changes = [&](auto write) {
+    const sn::contents before = now();
+    write();
+    return !before.is_current() && !(before == now()) && now().is_current();
+  };
+  CHECK(changes([&] { x.fill(1); }));
+  CHECK(changes([&] { *x.begin() = 2; }));
+  CHECK(changes([&] { x.data()[3] = 2; }));
+  CHECK(changes([&] { x.touch(); }));
+  CHECK(changes([&] { x = sn::tensor<float, 2>(3, 4); }));
+  const sn::tensor<float, 2> other(3, 4);
+  CHECK(changes([&] { x = other; }));  // in the same storage
+  CHECK(changes([&] { x.resize({2, 2}); }));
+  const sn::tensor<float, 2>& same = x;
+  CHECK(!changes([&] { CHECK(same(0, 0) == same.data()[0]); }));
+  CHECK(!changes([&] { x(0, 0) = 3; }));  // who writes one by one says so
+  CHECK(!changes([&] { const auto kept = x.share(); }));
+
+  sn::contents last = now();
+  sn::contents copied = last;
+  {
+    // A move takes the elements along.
+    const sn::tensor<float, 2> moved = std::move(x);
+    CHECK(moved.storage().current_contents() == last);
+    CHECK(copied.is_current());
+  }
+  CHECK(!last.is_current());
+  CHECK(!copied.is_current());
+  copied = sn::contents{};
+  CHECK(copied.is_current());
+  CHECK(!(copied == last));
+  CHECK(sn::storage{}.current_contents() == sn::contents{});
+}

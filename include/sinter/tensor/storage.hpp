@@ -7,8 +7,11 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <utility>
+
+#include <sinter/tensor/contents.hpp>
 
 namespace sinter {
 
@@ -67,6 +70,29 @@ class storage {
     return block_ != nullptr && block_->handles.load(std::memory_order_acquire) > 1;
   }
 
+  /// The elements were written, or will be through a pointer that is handed out: what was computed
+  /// from them before is out of date. Costs a load where nobody asked for `contents`.
+  void touch() noexcept {
+    if (block_ == nullptr) return;
+    if (content_counter* counter = block_->counter.load(std::memory_order_acquire))
+      counter->count_write();
+  }
+
+  /// The elements as they are now, to be recognised later. An empty handle has none. The first call
+  /// for a block allocates; may be called from several threads.
+  contents current_contents() const {
+    if (block_ == nullptr) return {};
+    content_counter* counter = block_->counter.load(std::memory_order_acquire);
+    if (counter == nullptr) {
+      auto* made = new content_counter;
+      if (block_->counter.compare_exchange_strong(counter, made, std::memory_order_acq_rel))
+        counter = made;
+      else
+        made->release();
+    }
+    return contents(counter);
+  }
+
   explicit operator bool() const noexcept { return block_ != nullptr; }
 
   /// True when both handles are of one block.
@@ -79,8 +105,14 @@ class storage {
   // their cache line.
   struct alignas(storage_alignment) header {
     explicit header(std::size_t n) : bytes(n) {}
+    header(const header&) = delete;
+    header& operator=(const header&) = delete;
+    ~header() {
+      if (content_counter* own = counter.load(std::memory_order_acquire)) own->end();
+    }
     std::atomic<std::size_t> handles{1};
     std::size_t bytes;
+    std::atomic<content_counter*> counter{nullptr};  // made when somebody asks for contents
   };
 
   header* block_ = nullptr;

@@ -280,7 +280,11 @@ class tensor {
 
   // --- elements, in row-major order ---
 
-  T* data() { return reinterpret_cast<T*>(storage_.data()); }
+  /// Counts as a write (see `touch`), as do `begin` and `end` of a tensor that is not const.
+  T* data() {
+    storage_.touch();
+    return elements();
+  }
   const T* data() const { return reinterpret_cast<const T*>(storage_.data()); }
 
   T* begin() { return data(); }
@@ -292,13 +296,19 @@ class tensor {
   template <std::integral... Index>
     requires(sizeof...(Index) == static_cast<std::size_t>(E.rank))
   T& operator()(Index... index) {
-    return data()[offset_of(index...)];
+    return elements()[offset_of(index...)];
   }
   template <std::integral... Index>
     requires(sizeof...(Index) == static_cast<std::size_t>(E.rank))
   const T& operator()(Index... index) const {
     return data()[offset_of(index...)];
   }
+
+  /// Says that elements were written one by one, by index or through a pointer or view that was
+  /// taken earlier, so that what was computed once from the `frozen` tensor is computed again. What
+  /// writes all of them (assignment, `fill`, `into`, `assign` in a fused function) says so itself.
+  /// (Indexing does not, because a loop over elements would take 1 ns for each instead of 0.03.)
+  void touch() { storage_.touch(); }
 
   /// The only element of a tensor of rank 0.
   T item() const
@@ -323,6 +333,8 @@ class tensor {
  private:
   template <class, extents_spec>
   friend class tensor;
+
+  T* elements() { return reinterpret_cast<T*>(storage_.data()); }
 
   struct no_storage {};
 
