@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -140,6 +141,47 @@ TEST_CASE("a matrix that was packed before gives the same bits") {
       exec::gemm<float>(product);
       CHECK(plain == packed);
     }
+}
+
+TEST_CASE_TEMPLATE("some columns of a packed matrix, which alone is at hand", T, float, double) {
+  for (const auto& extents :
+       {std::array<std::int64_t, 3>{8, 500, 20}, {33, 901, 900}, {1, 970, 40}, {2, 49, 1}}) {
+    const std::int64_t m = extents[0], n = extents[1], k = extents[2];
+    CAPTURE(m);
+    CAPTURE(n);
+    CAPTURE(k);
+    const std::vector<T> a = some_values<T>(m * k, 1), b = some_values<T>(n * k, 2);
+    aligned_workspace workspace(exec::gemm_workspace_bytes(sn::dtype_of<T>, m, n, k)),
+        whole_b(static_cast<std::size_t>(exec::gemm_packed_elements(n, k)) * sizeof(T));
+    exec::matrix_product product{m, n,     k,       a.data(), k,     false,          b.data(),
+                                 n, false, nullptr, n,        false, workspace.get()};
+    product.pack_into = whole_b.get();
+    exec::gemm<T>(product);
+    product.pack_into = nullptr;
+    for (std::int64_t first = 0; first < n; first += 9 * exec::gemm_column_unit)
+      for (const std::int64_t count : {exec::gemm_column_unit, n - first}) {
+        std::vector<T> plain(static_cast<std::size_t>(m * n)), packed = plain;
+        product.n = std::min(count, n - first);
+        product.b = b.data() + first;
+        product.c = plain.data();
+        product.packed_b = nullptr;
+        exec::gemm<T>(product);
+        product.b = nullptr;
+        product.c = packed.data();
+        product.packed_b = whole_b.get();
+        product.packed_columns = n;
+        product.packed_first = first;
+        exec::gemm<T>(product);
+        double worst = 0;
+        for (std::size_t i = 0; i < plain.size(); ++i)
+          worst = std::max(worst, static_cast<double>(std::abs(plain[i] - packed[i])));
+        // A vector's product adds in another order.
+        if (m > 1 && k > 1)
+          CHECK(worst == 0);
+        else
+          CHECK(worst < 1e-5);
+      }
+  }
 }
 
 TEST_CASE("the blocks cover the result, and the grid knows only the shape") {

@@ -41,6 +41,10 @@ struct gemm_blocks {
   std::int64_t column_count;
 };
 
+/// Blocks begin at multiples of so many columns: whole micro-panels of every instruction set (three
+/// registers of 16 floats).
+inline constexpr std::int64_t gemm_column_unit = 48;
+
 /// Depends on the shape alone, never on the number of threads. Halves the longer side until there
 /// are 32 blocks, but keeps sides of 256, below which packing operands again for every block costs
 /// more than 5 %; goes down to 128 to reach 8 blocks.
@@ -63,12 +67,12 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
     else
       break;
   }
-  // Whole micro-panels: 48 columns (three registers of 16 floats) and 8 rows.
+  // Whole micro-panels, and 8 rows.
   const auto round_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; };
   const std::int64_t rows =
       std::max<std::int64_t>(1, row_count == 1 ? m : round_up(ceil_div(m, row_count), 8));
-  const std::int64_t columns =
-      std::max<std::int64_t>(1, column_count == 1 ? n : round_up(ceil_div(n, column_count), 48));
+  const std::int64_t columns = std::max<std::int64_t>(
+      1, column_count == 1 ? n : round_up(ceil_div(n, column_count), gemm_column_unit));
   return {rows, columns, std::max<std::int64_t>(1, ceil_div(m, rows)),
           std::max<std::int64_t>(1, ceil_div(n, columns))};
 }
@@ -154,6 +158,10 @@ void block_panel_product(const matrix_product& product) {
   auto* packed_b = static_cast<T*>(product.workspace);
   auto* packed_a = packed_b + packed_b_bytes<T>(blocking) / sizeof(T);
 
+  // The columns of a packed B come in groups of mr, and so do those of each panel.
+  static_assert(gemm_column_unit % traits::mr == 0 && 384 % gemm_column_unit == 0);
+  const std::int64_t whole = product.packed_columns != 0 ? product.packed_columns : n;
+
   gebp_kernel<T, T, index, result_mapper, traits::mr, traits::nr, false, false> multiply;
   const result_mapper result(static_cast<T*>(product.c), product.ldc);
   for (std::int64_t i = 0; i < m; i += blocking.slab) {
@@ -170,7 +178,8 @@ void block_panel_product(const matrix_product& product) {
         const std::int64_t columns = std::min(blocking.panel, n - j);
         const T* panel = packed_b;
         if (product.packed_b != nullptr)
-          panel = static_cast<const T*>(product.packed_b) + packed_place(n, p, j, depth);
+          panel = static_cast<const T*>(product.packed_b) +
+                  packed_place(whole, p, product.packed_first + j, depth);
         else
           pack_panel<T>(product, p, j, depth, columns, packed_b);
         multiply(result.getSubMapper(j, i), panel, packed_a, columns, depth, rows, T(1));
@@ -286,7 +295,8 @@ void gemm(const matrix_product& product) {
   if constexpr (Floating<T>)
     if (product.pack_into != nullptr) return detail::pack_whole_b<T>(product);
   if (product.m <= 0 || product.n <= 0) return;
-  const bool vector = Floating<T> && (product.m == 1 || product.n == 1) && product.k > 0;
+  const bool packed = product.packed_b != nullptr && product.b == nullptr;
+  const bool vector = Floating<T> && !packed && (product.m == 1 || product.n == 1) && product.k > 0;
   if (!product.accumulate && !vector)
     for (std::int64_t i = 0; i < product.m; ++i)
       std::fill_n(static_cast<T*>(product.c) + i * product.ldc, product.n, T(0));
@@ -294,7 +304,7 @@ void gemm(const matrix_product& product) {
   if constexpr (Floating<T>) {
     if (vector)
       detail::vector_product<T>(product);
-    else if (detail::is_tiny(product.m, product.n, product.k))
+    else if (!packed && detail::is_tiny(product.m, product.n, product.k))
       detail::plain_product<T>(product);
     else
       detail::block_panel_product<T>(product);

@@ -18,7 +18,8 @@ namespace sinter::exec {
 ///
 /// A matrix B that is used again may be packed once: with `pack_into` (gemm_packed_elements(n, k)
 /// elements, 64-byte aligned) the call only writes op(B) there as the kernel reads it, and products
-/// with the same B, n and k may then name it as `packed_b`. Results are the same.
+/// with the same B and k may then name it as `packed_b`, also of some of its columns. Results are
+/// the same. Very small products and those with a vector still read `b`, unless it is null.
 struct matrix_product {
   std::int64_t m;
   std::int64_t n;
@@ -35,6 +36,8 @@ struct matrix_product {
   void* workspace;
   const void* packed_b = nullptr;
   void* pack_into = nullptr;
+  std::int64_t packed_columns = 0;  // that packed_b has; 0: n
+  std::int64_t packed_first = 0;    // which of them is B's first, a multiple of gemm_column_unit
 };
 
 using gemm_function = void (*)(const matrix_product&);
