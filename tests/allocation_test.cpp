@@ -83,3 +83,23 @@ TEST_CASE("a fresh result costs one allocation") {
   for (int i = 0; i < 10; ++i) y = f(x);
   CHECK(allocations - before <= 10);
 }
+
+TEST_CASE("calls with frozen arguments allocate nothing, nor do calls by turns with two of them") {
+  auto f = sn::fuse([](auto x, auto s, auto w) { return sn::relu(sn::matmul(x * s, w)); });
+  sn::tensor<float, 2> x(8, 12), w(12, 5), v(12, 5), y(8, 5);
+  sn::tensor<float, 1> s(12);
+  s.fill(0.5f);
+  w.fill(2);
+  v.fill(3);
+  for (int i = 0; i < 2; ++i) {
+    f.into(y)(x, sn::frozen(s), sn::frozen(w));
+    f.into(y)(x, sn::frozen(s), sn::frozen(v));
+  }
+  const long before = allocations;
+  for (int i = 0; i < 100; ++i) {
+    f.into(y)(x, sn::frozen(s), sn::frozen(w));
+    f.into(y)(x, sn::frozen(s), sn::frozen(v));
+  }
+  CHECK(allocations - before == 0);
+  CHECK(f.statistics().preparations == 2);
+}

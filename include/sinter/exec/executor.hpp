@@ -25,6 +25,7 @@
 #include <sinter/exec/run_indexing.hpp>
 #include <sinter/exec/run_matmul.hpp>
 #include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/run_pack.hpp>
 #include <sinter/exec/run_streamed.hpp>
 #include <sinter/exec/tile_nest.hpp>
 #include <sinter/plan/nest.hpp>
@@ -88,14 +89,17 @@ class executor {
   /// number. Allocates nothing unless the number of threads grew since binding. Throws index_error
   /// (gather, scatter_add) before anything is written if the indices are an argument, and before
   /// their nest writes if they are computed.
-  void run(std::span<const void* const> arguments, std::span<void* const> outputs) {
-    run(arguments, outputs, [](std::size_t) {});
+  /// `prepared`: the values that the plan keeps between calls, by number; the plan that prepares
+  /// them writes there.
+  void run(std::span<const void* const> arguments, std::span<void* const> outputs,
+           std::span<std::byte* const> prepared = {}) {
+    run(arguments, outputs, prepared, [](std::size_t) {});
   }
 
   /// The same; calls after_nest(number of the nest) behind each nest, which is how reports measure.
   template <class Observer>
   void run(std::span<const void* const> arguments, std::span<void* const> outputs,
-           Observer&& after_nest) {
+           std::span<std::byte* const> prepared, Observer&& after_nest) {
     if (!bound_) throw graph_error("executor: run before bind");
     provide_memory();
     for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
@@ -111,6 +115,10 @@ class executor {
         case planning::place::output:
           assert(number < outputs.size());
           bases_[i] = static_cast<std::byte*>(outputs[number]);
+          break;
+        case planning::place::prepared:
+          assert(number < prepared.size());
+          bases_[i] = prepared[number];
           break;
         case planning::place::arena: bases_[i] = arena_.data() + b.offset; break;
       }
@@ -134,7 +142,7 @@ class executor {
 
  private:
   using bound_nest = std::variant<tile_nest, column_nest, matmul_nest, streamed_nest, assemble_nest,
-                                  alias_nest, gather_nest, scatter_nest>;
+                                  alias_nest, pack_nest, gather_nest, scatter_nest>;
 
   void add(const planning::nest& nest, const kernel_table& kernels) {
     switch (nest.kind) {
@@ -155,6 +163,9 @@ class executor {
         return;
       case planning::nest_kind::alias:
         nests_.emplace_back(std::in_place_type<alias_nest>, *plan_, kernels, nest);
+        return;
+      case planning::nest_kind::pack:
+        nests_.emplace_back(std::in_place_type<pack_nest>, *plan_, kernels, nest);
         return;
       case planning::nest_kind::gather:
         has_indexing_ = true;

@@ -45,11 +45,19 @@ class matmul_nest {
     n_ = space[rank - 1];
     memory_need out;
     a_.bind(at, batch_shape_.size(), out);
-    b_.bind(at, batch_shape_.size(), out);
     k_ = a_.columns();
-    detail::require_step(a_.rows() == m_ && b_.columns() == n_ && b_.rows() == k_, *nest_,
-                         "the operands of the product do not fit");
-    fold_batches(batch_shape_, m_, a_, b_);
+    if (nest_->packed_b) {
+      packed_b_ = at[nest_->accesses[1].buffer];
+      detail::require_step(
+          a_.rows() == m_ && element_count(packed_b_.shape) == gemm_packed_elements(n_, k_), *nest_,
+          "the packed operand of the product does not fit");
+      fold_batches(batch_shape_, m_, a_);
+    } else {
+      b_.bind(at, batch_shape_.size(), out);
+      detail::require_step(a_.rows() == m_ && b_.columns() == n_ && b_.rows() == k_, *nest_,
+                           "the operands of the product do not fit");
+      fold_batches(batch_shape_, m_, a_, b_);
+    }
     batch_ = 1;
     for (std::int64_t e : batch_shape_) batch_ *= e;
 
@@ -75,7 +83,7 @@ class matmul_nest {
     if (batch_ == 0 || m_ == 0 || n_ == 0) return;
     // A copy's workspace lies behind the packed operands, which are in use.
     a_.pack(memory);
-    b_.pack(memory);
+    if (!nest_->packed_b) b_.pack(memory);
     const std::int64_t blocks = grid_.row_count * grid_.column_count;
     parallel_for(batch_ * blocks, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
       const std::int64_t block = task % blocks;
@@ -158,19 +166,29 @@ class matmul_nest {
               static_cast<std::int64_t>(size_of(type_));
       pitch = n_;
     }
-    multiply_({.m = rows,
-               .n = columns,
-               .k = k_,
-               .a = a_.at(memory, batch_shape_, batch, row, 0),
-               .lda = a_.leading(),
-               .transpose_a = a_.transposed(),
-               .b = b_.at(memory, batch_shape_, batch, 0, column),
-               .ldb = b_.leading(),
-               .transpose_b = b_.transposed(),
-               .c = c,
-               .ldc = pitch,
-               .accumulate = false,
-               .workspace = scratch + workspace_offset_});
+    matrix_product product{.m = rows,
+                           .n = columns,
+                           .k = k_,
+                           .a = a_.at(memory, batch_shape_, batch, row, 0),
+                           .lda = a_.leading(),
+                           .transpose_a = a_.transposed(),
+                           .b = nullptr,
+                           .ldb = 0,
+                           .transpose_b = false,
+                           .c = c,
+                           .ldc = pitch,
+                           .accumulate = false,
+                           .workspace = scratch + workspace_offset_};
+    if (nest_->packed_b) {
+      product.packed_b = memory.bases[packed_b_.buffer];
+      product.packed_columns = n_;
+      product.packed_first = column;
+    } else {
+      product.b = b_.at(memory, batch_shape_, batch, 0, column);
+      product.ldb = b_.leading();
+      product.transpose_b = b_.transposed();
+    }
+    multiply_(product);
     if (!has_rest_) return;
     tile_runner rest(rest_.program(), memory.bases, scratch);
     rest.begin();
@@ -184,6 +202,7 @@ class matmul_nest {
   bound_tile rest_;
   dtype type_;
   product_operand a_, b_;
+  strided_view packed_b_;  // in place of b_
   shape_vector batch_shape_;
   std::int64_t batch_ = 1, m_ = 0, n_ = 0, k_ = 0;
   gemm_blocks grid_{};

@@ -100,11 +100,7 @@ class tile_runner {
   /// Makes the next `height` rows the tile. The first is row `row` of the walk; `origin` is where
   /// its row values and accumulators are.
   void take_rows(std::int64_t row, std::int64_t height, std::int64_t origin = 0) {
-    const std::int64_t* const next = row_offsets(p_.row_capacity);
-    for (std::int64_t r = 0; r < height; ++r) {
-      std::copy_n(next, p_.streams.size(), row_offsets(r));
-      advance();
-    }
+    for (std::int64_t r = 0; r < height;) r += take_run(r, height - r);
     row_ = row;
     height_ = height;
     origin_ = origin;
@@ -154,17 +150,35 @@ class tile_runner {
     return row_offsets(row)[stream];
   }
 
-  void advance() {
-    const std::size_t streams = p_.streams.size();
+  // Rows of the tile from r on, as far as the last outer axis goes. Returns how many.
+  std::int64_t take_run(std::int64_t r, std::int64_t count) {
+    const std::size_t streams = p_.streams.size(), axes = p_.axes.outer.size();
     std::int64_t* const next = row_offsets(p_.row_capacity);
-    for (std::size_t axis = p_.axes.outer.size(); axis-- > 0;) {
-      const std::int64_t* const steps = p_.row_steps.data() + axis * streams;
-      for (std::size_t s = 0; s < streams; ++s) next[s] += steps[s];
-      const std::int64_t extent = p_.axes.outer[axis];
-      if (++next_index_[axis] < extent) return;
-      for (std::size_t s = 0; s < streams; ++s) next[s] -= steps[s] * extent;
-      next_index_[axis] = 0;
+    if (axes == 0) {  // a single row
+      std::copy_n(next, streams, row_offsets(r));
+      return count;
     }
+    const std::int64_t* const steps = p_.row_steps.data() + (axes - 1) * streams;
+    count = std::min(count, p_.axes.outer[axes - 1] - next_index_[axes - 1]);
+    for (std::int64_t* at = row_offsets(r); at != row_offsets(r + count); at += streams)
+      for (std::size_t s = 0; s < streams; ++s) {
+        at[s] = next[s];
+        next[s] += steps[s];
+      }
+    next_index_[axes - 1] += count;
+    for (std::size_t axis = axes - 1; axis > 0 && next_index_[axis] == p_.axes.outer[axis]; --axis)
+      carry(axis, next);
+    return count;
+  }
+
+  // An axis begins again and the one before it goes a step further.
+  void carry(std::size_t axis, std::int64_t* next) {
+    const std::size_t streams = p_.streams.size();
+    const std::int64_t* const own = p_.row_steps.data() + axis * streams;
+    const std::int64_t* const before = own - streams;
+    for (std::size_t s = 0; s < streams; ++s) next[s] += before[s] - own[s] * p_.axes.outer[axis];
+    next_index_[axis] = 0;
+    ++next_index_[axis - 1];
   }
 
   std::byte* accumulator(const bound_reduction& r, std::byte* at, std::int64_t row) const {

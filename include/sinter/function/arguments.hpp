@@ -79,6 +79,11 @@ argument_memory memory_of(const S& stored) {
       m.strides = x.strides();
     else
       m.strides = row_major_strides(x.shape());
+    if constexpr (requires { x.contents(); }) {
+      m.is_frozen = true;
+      m.elements = x.contents();
+      m.version = x.version();
+    }
     // The reach of the elements, for overlap checks; strides below zero reach backwards.
     std::int64_t first = 0, last = 0;
     bool empty = false;
@@ -112,11 +117,20 @@ void* writable(std::remove_reference_t<A>& a) {
   constexpr bool owns = requires(argument& x, const shape_vector& s) { x.resize(s); };
   if constexpr (std::is_arithmetic_v<argument> || (owns && !std::is_lvalue_reference_v<A>)) {
     return nullptr;
+  } else if constexpr (owns) {
+    // Not by data(), which counts as a write; see touch.
+    return std::is_const_v<std::remove_reference_t<A>> ? nullptr : a.storage().data();
   } else if constexpr (requires { static_cast<void*>(a.data()); }) {
     return static_cast<void*>(a.data());
   } else {
     return nullptr;
   }
+}
+
+// An assignment is about to write a tensor's elements.
+template <class A>
+void touch(A& argument) {
+  if constexpr (requires { argument.touch(); }) argument.touch();
 }
 
 // What an assignment needs of its argument.

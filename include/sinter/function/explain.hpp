@@ -26,19 +26,16 @@ namespace detail {
 // only adds to them. Runs for some 20 ms, at least 3 times and at most 100.
 inline std::vector<double> measure_nests(exec::executor& executor, std::size_t nests,
                                          std::span<const argument_memory> arguments,
-                                         std::span<const output_memory> outputs) {
+                                         std::span<const output_memory> outputs,
+                                         std::span<std::byte* const> kept) {
   using clock = std::chrono::steady_clock;
-  std::vector<double> shortest(nests, std::numeric_limits<double>::infinity());
+  std::vector<double> shortest(nests, std::numeric_limits<double>::infinity()), run(nests);
   const auto start = clock::now();
   for (int i = 0; i < 100 && (i < 3 || clock::now() - start < std::chrono::milliseconds(20)); ++i)
     with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
-      auto last = clock::now();
-      executor.run(in, out, [&](std::size_t nest) {
-        const auto now = clock::now();
-        shortest[nest] =
-            std::min(shortest[nest], std::chrono::duration<double, std::nano>(now - last).count());
-        last = clock::now();
-      });
+      executor.run(in, out, kept, nest_clock(run));
+      for (std::size_t nest = 0; nest < nests; ++nest)
+        shortest[nest] = std::min(shortest[nest], run[nest]);
     });
   return shortest;
 }
@@ -88,6 +85,21 @@ inline std::string extents_text(const ir::graph& bound, std::span<const std::int
           ", " + bound.dims.to_string(d) + " = " + std::to_string(bound.dims.evaluate(d, symbols));
     }
   }
+  return out;
+}
+
+// What frozen arguments let the function keep between calls, and how it came to be.
+inline std::string preparation_text(const preparation& p, const prepared_values& kept,
+                                    const std::vector<std::vector<std::string>>& origins) {
+  std::string out = "prepared once from frozen arguments: " + std::to_string(kept.values.size()) +
+                    (kept.values.size() == 1 ? " value, " : " values, ") +
+                    planning::in_bytes(kept.memory.size_bytes()) + "; computed " +
+                    std::to_string(p.runs()) + (p.runs() == 1 ? " time" : " times") + ", " +
+                    std::to_string(p.sets()) + (p.sets() == 1 ? " set" : " sets") + " kept in " +
+                    planning::in_bytes(p.bytes()) + "\n";
+  const planning::plan_printer printer(p.plan());
+  for (std::size_t i = 0; i < p.plan().nests.size(); ++i)
+    out += printer.nest_text(i, kept.nanoseconds[i], origins[i]);
   return out;
 }
 
@@ -141,11 +153,19 @@ SINTER_INLINE std::string program::explain(prepared_call& call,
   }
   const planning::planned& made = call.plan_->planned;
   const program_statistics counts = statistics();
-  return detail::explain_text(
-             *call.shapes_, made, symbols,
-             detail::origins_of(*call.shapes_, made.plan, options_, code_.instructions),
-             detail::measure_nests(*call.executor_, made.plan.nests.size(), arguments, outputs)) +
-         "calls " + std::to_string(counts.calls) + ", saturations " +
+  const auto origins_of = [&](const planning::plan& p) {
+    return detail::origins_of(*call.shapes_, p, options_, code_.instructions);
+  };
+  std::string out =
+      detail::explain_text(*call.shapes_, made, symbols, origins_of(made.plan),
+                           detail::measure_nests(*call.executor_, made.plan.nests.size(), arguments,
+                                                 outputs, detail::kept_values(call.kept_)));
+  if (call.kept_) {
+    const std::scoped_lock lock(mutex_);
+    const detail::preparation& prepared = *call.plan_->preparation;
+    out += detail::preparation_text(prepared, *call.kept_, origins_of(prepared.plan()));
+  }
+  return out + "calls " + std::to_string(counts.calls) + ", saturations " +
          std::to_string(counts.saturations) + ", extractions " +
          std::to_string(counts.extractions) +
          "; vectors: " + std::string(exec::instruction_set_name()) + "\n";

@@ -15,6 +15,7 @@
 
 #include <sinter/function/code.hpp>
 #include <sinter/function/fault_report.hpp>
+#include <sinter/function/frozen.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/function/results.hpp>
 #include <sinter/function/trace.hpp>
@@ -39,10 +40,10 @@ class fused {
     state_->options = std::move(options);
   }
 
-  /// Calls the function: tensors, views and C++ scalars in; out comes what the lambda returns and
-  /// does not assign: one tensor, a tuple of tensors, or nothing. Assigned arguments must be
-  /// lvalues that are not const, in contiguous memory. Throws shape_error, dtype_error, axis_error,
-  /// index_error, alias_error or graph_error before anything is written.
+  /// Calls the function: tensors, views (both also `frozen`) and C++ scalars in; out comes what the
+  /// lambda returns and does not assign: one tensor, a tuple of tensors, or nothing. Assigned
+  /// arguments must be lvalues that are not const, in contiguous memory. Throws shape_error,
+  /// dtype_error, axis_error, index_error, alias_error or graph_error before anything is written.
   template <detail::FusedArgument... A>
   auto operator()(A&&... arguments) {
     constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
@@ -69,8 +70,9 @@ class fused {
     };
   }
 
-  /// Plans for arguments of these shapes without running anything, so that the first call is as
-  /// fast as the others. Throws shape_error.
+  /// Plans for arguments of these shapes and computes what frozen ones let it keep, without running
+  /// the rest, so that the first call is as fast as the others. Throws shape_error, and graph_error
+  /// if a frozen argument is assigned.
   template <detail::FusedArgument... A>
   void prepare(A&&... arguments) {
     with_call<A...>([](const auto&...) {}, arguments...);
@@ -105,6 +107,7 @@ class fused {
       total.calls += s.calls;
       total.saturations += s.saturations;
       total.extractions += s.extractions;
+      total.preparations += s.preparations;
     }
     return total;
   }
@@ -168,6 +171,8 @@ class fused {
     return with_call<A...>(
         [&](program& p, program::prepared_call& c, const auto& memory, const auto& symbols) {
           const std::array<void*, sizeof...(A)> targets{detail::writable<A>(arguments)...};
+          [[maybe_unused]] int number = 0;
+          ((p.assigns(number++) ? detail::touch(arguments) : void()), ...);
           return run<trace_of<A...>>(p, c, memory, symbols, targets, given);
         },
         arguments...);

@@ -6,6 +6,7 @@
 // of several translation units may compile once: see support/separate.hpp.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <sinter/graph/graph.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/support/separate.hpp>
+#include <sinter/tensor/contents.hpp>
 #include <sinter/tensor/extents.hpp>
 
 namespace sinter {
@@ -56,6 +58,8 @@ struct program_statistics {
   /// One per bucket (powers of two of the dynamic extents) of a class, more where extents are
   /// computed and memory is short.
   std::size_t extractions = 0;
+  /// How often values were computed that `frozen` arguments let the program keep.
+  std::size_t preparations = 0;
 };
 
 namespace exec {
@@ -74,6 +78,10 @@ struct argument_memory {
   shape_vector strides;          // elements
   std::size_t bytes = 0;         // from data to the end of the last element; 0 if there is none
   std::size_t bytes_before = 0;  // from the first element to data, which strides below zero pass
+  // Frozen: values computed from the same elements before may be used again.
+  bool is_frozen = false;
+  contents elements{};        // of a tensor
+  std::uint64_t version = 0;  // of a view
 };
 
 struct output_memory {
@@ -83,6 +91,7 @@ struct output_memory {
 
 struct shape_class;
 struct bucket;
+struct prepared_values;
 
 }  // namespace detail
 
@@ -98,9 +107,14 @@ class program {
   // By output: the argument it is assigned to, or -1.
   const std::vector<int>& assigned() const { return assigned_; }
 
+  bool assigns(int argument) const {
+    return std::ranges::find(assigned_, argument) != assigned_.end();
+  }
+
   // A call in two steps, because the caller allocates results between them: `prepare` finds (or
-  // makes) the plan for the shapes and binds an executor to them; `run` executes it. Throws
-  // shape_error, naming op and shapes.
+  // makes) the plan for the shapes, and what frozen arguments let it keep, and binds an executor to
+  // them; `run` executes it. Throws shape_error, naming op and shapes, graph_error if a frozen
+  // argument is assigned, and what computing the kept values throws.
   class prepared_call {
    public:
     prepared_call(program& owner, std::span<const detail::argument_memory> arguments,
@@ -122,6 +136,7 @@ class program {
     // Shared: a class or bucket that is forgotten while a call uses it lives until the call ends.
     std::shared_ptr<detail::shape_class> shapes_;
     std::shared_ptr<detail::bucket> plan_;
+    std::shared_ptr<const detail::prepared_values> kept_;  // null where nothing is prepared
     std::unique_ptr<exec::executor> executor_;
   };
 
@@ -156,6 +171,9 @@ class program {
   std::shared_ptr<detail::bucket> bucket_of(detail::shape_class& c,
                                             std::span<const std::int64_t> symbols);
   void saturate(detail::shape_class& c) const;
+  std::shared_ptr<const detail::prepared_values> values_for(
+      detail::bucket& b, std::span<const detail::argument_memory> arguments,
+      std::span<const std::int64_t> symbols);
   void check_overlaps(const prepared_call& call, std::span<const detail::argument_memory> arguments,
                       std::span<const detail::output_memory> outputs) const;
 

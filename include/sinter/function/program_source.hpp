@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include <sinter/exec/executor.hpp>
+#include <sinter/function/prepared.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/verify.hpp>
@@ -28,11 +30,14 @@ namespace detail {
 struct bucket {
   std::vector<std::int64_t> corner;
   planning::planned planned;
+  std::shared_ptr<detail::preparation> preparation;  // null where nothing is prepared
   std::vector<std::unique_ptr<exec::executor>> idle;
 };
 
-// One class of shapes: the bound graph, its saturated e-graph, a plan per bucket.
+// One class of shapes and of frozen arguments: the bound graph, its saturated e-graph, a plan per
+// bucket.
 struct shape_class {
+  std::vector<bool> frozen;  // by argument
   ir::graph bound;
   rules::tensor_egraph saturated;
   std::vector<eqsat::class_id> outputs;
@@ -41,6 +46,14 @@ struct shape_class {
   rules::saturation_report report;
   int fused_nodes = 0;
   std::vector<std::shared_ptr<bucket>> buckets;
+  std::vector<std::shared_ptr<preparation>> preparations;  // of the buckets
+
+  bool is_of(std::span<const argument_memory> arguments,
+             std::span<const std::int64_t> symbols) const {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (frozen[i] != arguments[i].is_frozen) return false;
+    return ir::holds(bound, symbols);
+  }
 };
 
 inline rules::saturate_options saturation_options(const program_options& options) {
@@ -94,6 +107,25 @@ void with_pointers(std::span<const argument_memory> arguments,
     collect(std::vector<const void*>{}, std::vector<void*>{});
 }
 
+// Behind each nest of a run: notes the time it took.
+class nest_clock {
+ public:
+  explicit nest_clock(std::span<double> nanoseconds) : nanoseconds_(nanoseconds) {}
+  void operator()(std::size_t nest) {
+    nanoseconds_[nest] = std::chrono::duration<double, std::nano>(clock::now() - last_).count();
+    last_ = clock::now();
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  std::span<double> nanoseconds_;
+  clock::time_point last_ = clock::now();
+};
+
+inline std::span<std::byte* const> kept_values(const std::shared_ptr<const prepared_values>& kept) {
+  return kept ? std::span<std::byte* const>(kept->values) : std::span<std::byte* const>{};
+}
+
 }  // namespace detail
 
 SINTER_INLINE program::program(ir::graph traced, program_code code, program_options options)
@@ -112,10 +144,15 @@ SINTER_INLINE program::prepared_call::prepared_call(
     program& owner, std::span<const detail::argument_memory> arguments,
     std::span<const std::int64_t> symbols)
     : owner_(owner) {
+  for (int a : owner.assigned_)
+    if (a >= 0 && arguments[static_cast<std::size_t>(a)].is_frozen)
+      throw graph_error("assign: argument " + std::to_string(a) +
+                        " is frozen; expected an argument that may change");
   {
     const std::scoped_lock lock(owner.mutex_);
     shapes_ = owner.class_of(arguments, symbols);
     plan_ = owner.bucket_of(*shapes_, symbols);
+    if (plan_->preparation) kept_ = owner.values_for(*plan_, arguments, symbols);
     if (!plan_->idle.empty()) {
       executor_ = std::move(plan_->idle.back());
       plan_->idle.pop_back();
@@ -157,17 +194,21 @@ SINTER_INLINE void program::run(prepared_call& call,
                                 std::span<const detail::output_memory> outputs) {
   check_overlaps(call, arguments, outputs);
   calls_.fetch_add(1, std::memory_order_relaxed);
-  detail::with_pointers(arguments, outputs,
-                        [&](const auto& in, const auto& out) { call.executor_->run(in, out); });
+  detail::with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
+    call.executor_->run(in, out, detail::kept_values(call.kept_));
+  });
 }
 
 SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
     std::span<const detail::argument_memory> arguments, std::span<const std::int64_t> symbols) {
   for (const auto& each : classes_)
-    if (ir::holds(each->bound, symbols)) return each;
+    if (each->is_of(arguments, symbols)) return each;
   auto made = std::make_shared<detail::shape_class>();
   std::vector<shape_vector> shapes;
-  for (const detail::argument_memory& a : arguments) shapes.push_back(a.shape);
+  for (const detail::argument_memory& a : arguments) {
+    shapes.push_back(a.shape);
+    made->frozen.push_back(a.is_frozen);
+  }
   made->bound = ir::bind(traced_, shapes);
   ++statistics_.saturations;
   saturate(*made);
@@ -176,6 +217,9 @@ SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
 }
 
 SINTER_INLINE void program::saturate(detail::shape_class& c) const {
+  const ir::fixed_inputs fixed(c.bound, c.frozen);
+  for (const ir::guard& g : fixed.guards()) c.bound.guards.push_back(g);
+  c.saturated.language().fixed() = fixed;
   c.outputs = rules::load(c.saturated, c.bound);
   c.traced_nodes = c.saturated.node_count();
   c.binding_guards = c.bound.guards.size();
@@ -193,7 +237,9 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
     bool same = each->corner.size() == symbols.size();
     for (std::size_t i = 0; same && i < symbols.size(); ++i)
       same = each->corner[i] == planning::bucket_corner(symbols[i]);
-    if (same && (!each->planned.may_outgrow || planning::fits(each->planned.plan, symbols)))
+    if (same &&
+        (!each->planned.may_outgrow || (planning::fits(each->planned.plan, symbols) &&
+                                        planning::fits(each->planned.preparation, symbols))))
       return each;
   }
   auto made = std::make_shared<detail::bucket>();
@@ -202,7 +248,39 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
   made->planned = planning::make_plan(
       c.saturated, symbols, c.outputs, assigned_, arguments_, code_.instructions,
       {.reassociate = options_.reassociate, .memory_budget = options_.memory_budget});
+  if (!made->planned.preparation.nests.empty()) {
+    for (const auto& each : c.preparations)
+      if (each->plan() == made->planned.preparation) made->preparation = each;
+    if (!made->preparation) {
+      made->preparation = std::make_shared<detail::preparation>(made->planned.preparation);
+      detail::keep(c.preparations, made->preparation, detail::bucket_limit);
+    }
+  }
   return detail::keep(c.buckets, std::move(made), detail::bucket_limit);
+}
+
+// Under the lock, as planning is: who comes meanwhile waits, and finds the values.
+SINTER_INLINE std::shared_ptr<const detail::prepared_values> program::values_for(
+    detail::bucket& b, std::span<const detail::argument_memory> arguments,
+    std::span<const std::int64_t> symbols) {
+  detail::preparation& own = *b.preparation;
+  if (auto known = own.find(arguments)) {
+#ifndef NDEBUG
+    known->check_promises(arguments);
+#endif
+    return known;
+  }
+  // First, so that old and new values are not in memory at once.
+  own.drop_stale(arguments);
+  ++statistics_.preparations;
+  auto made = std::make_shared<detail::prepared_values>(own.plan(), arguments, symbols);
+  exec::executor executor(own.plan(), code_.kernels);
+  detail::bind(executor, arguments, symbols);
+  detail::with_pointers(arguments, {}, [&](const auto& in, const auto& out) {
+    executor.run(in, out, made->values, detail::nest_clock(made->nanoseconds));
+  });
+  own.keep(made);
+  return made;
 }
 
 // An output may be the memory of an argument only where the plan reads every element before it is
@@ -231,6 +309,9 @@ SINTER_INLINE void program::check_overlaps(const prepared_call& call,
                           " overlap");
     for (std::size_t a = 0; a < arguments.size(); ++a) {
       if (assigned_[o] == static_cast<int>(a)) continue;
+      if (arguments[a].is_frozen && written(outputs[o]).meets(read(arguments[a])))
+        throw alias_error("into: output " + std::to_string(o) + " overlaps argument " +
+                          std::to_string(a) + ", which is frozen; expected separate memory");
       if (!written(outputs[o]).meets(read(arguments[a]))) continue;
       // Element by element in the same place: not so for the transposed view of a matrix.
       const bool same = outputs[o].data == arguments[a].data &&

@@ -237,6 +237,8 @@ class dim_table {
     return "?";
   }
 
+  friend bool operator==(const dim_table&, const dim_table&) = default;
+
   template <class Shape>
   std::string to_string(const Shape& shape) const {
     std::string out = "[";
@@ -252,6 +254,7 @@ class dim_table {
     dim_kind kind;
     std::int32_t first;
     std::int32_t count;
+    friend bool operator==(const entry&, const entry&) = default;
   };
   struct term {
     std::int64_t coefficient;

@@ -25,11 +25,20 @@ struct candidate {
   int form = -1;             // kinds that stand for one op: the form of the root
   cut inside;                // tile, column, matmul, streamed: what is computed and what is read
   weighted_sum weighted;     // streamed; `inside` is a cut of its scores
+  int packed = -1;           // matmul: the value of the right side, if it is packed once
   bool reordered = false;    // tile: a reduction over axes that are not the last ones
   std::vector<int> outputs;  // values it stores, the root first
   std::vector<int> reads;    // values that must be stored before
-  double cost = 0;           // predicted nanoseconds for the extents at hand
+  double nanoseconds = 0;    // predicted for the extents at hand
+  double cost = 0;           // of these, what one call has to pay for
 };
+
+// What is computed once is shared by so many calls. Not infinitely many, so that it is done in the
+// cheapest way, and not at all where nothing is saved.
+inline constexpr double calls_per_preparation = 1000;
+
+// Nanoseconds for bringing an operand of a product into the kernel's order.
+inline double packing_work(const value_class& operand) { return 0.15 * operand.elements; }
 
 struct plan_options {
   // false: no nest may compute in another order than the graph says (streamed nests do).
@@ -53,7 +62,11 @@ class candidate_enumeration {
       enumerate(v);
     }
     add_extra_outputs();
-    for (candidate& c : candidates_) c.cost = cost(c);
+    for (candidate& c : candidates_) {
+      c.nanoseconds = nanoseconds(c);
+      c.cost = c.nanoseconds * (is_preparation(c) ? 1 / calls_per_preparation : 1);
+      if (c.packed >= 0) c.cost += packing_work(g_[c.packed]) / calls_per_preparation;
+    }
   }
 
   const std::vector<candidate>& all() const { return candidates_; }
@@ -75,8 +88,11 @@ class candidate_enumeration {
   void enumerate(int v) {
     const value_class& value = g_[v];
     if (is_source(value)) return;
-    for (const cut& c : cuts_.of(v))
+    for (const cut& c : cuts_.of(v)) {
+      const std::size_t before = candidates_.size();
       add(c.product >= 0 ? nest_kind::matmul : nest_kind::tile, v, -1, c);
+      if (candidates_.size() > before) add_packed(candidates_.back());
+    }
     streamed(v);
     // The plain copy of a view, a constant or an extent, for whoever needs it in memory.
     if (resolve(g_, v).base != v || is_immediate(value)) add(nest_kind::tile, v, -1, cuts_.leaf(v));
@@ -130,7 +146,7 @@ class candidate_enumeration {
 
   void add(nest_kind kind, int root, int form_number, const cut& inside, bool reordered = false,
            const weighted_sum& weighted = {}) {
-    candidate c{kind, root, form_number, inside, weighted, reordered, {root}, {}, 0};
+    candidate c{kind, root, form_number, inside, weighted, -1, reordered, {root}, {}, 0, 0};
     const auto read = [&](int value) {
       const int base = kind == nest_kind::alias ? value : resolve(g_, value).base;
       if (is_immediate(g_[base]) && kind != nest_kind::alias) return;
@@ -159,6 +175,31 @@ class candidate_enumeration {
     if (has_row_level_generator(c)) return;
     for (int base : c.reads) demand(base);
     candidates_.push_back(std::move(c));
+  }
+
+  // The same product, with a right side that was brought into the kernel's order once. Not where it
+  // runs as the product of a matrix and a vector, which reads every element once as it is.
+  void add_packed(candidate c) {
+    if (c.kind != nest_kind::matmul || g_[c.root].fixed || !is_floating(g_[c.inside.product].type))
+      return;
+    const ir::symbolic_shape& shape = g_[c.inside.product].shape;
+    const std::size_t rank = shape.size();
+    if (shape[rank - 1] == ir::dim(1) || shape[rank - 2] == ir::dim(1)) return;
+    const int right = c.inside.factors[1];
+    c.packed = one_matrix(right);
+    if (c.packed < 0 || !g_[c.packed].fixed) return;
+    const int base = resolve(g_, c.packed).base;
+    if (is_immediate(g_[base]) || base != resolve(g_, right).base) return;
+    candidates_.push_back(std::move(c));
+  }
+
+  // The value, before it was repeated for every batch, that is one matrix; -1 if there is none.
+  int one_matrix(int value) const {
+    if (const form* f = g_[value].find(ir::op::broadcast_to)) value = f->operands[0];
+    const ir::symbolic_shape& shape = g_[value].shape;
+    for (std::size_t axis = 0; axis + 2 < shape.size(); ++axis)
+      if (!(shape[axis] == ir::dim(1))) return -1;
+    return shape.size() < 2 ? -1 : value;
   }
 
   // The operands of a product are memory; a constant one is stored first (by its copy nest).
@@ -208,7 +249,14 @@ class candidate_enumeration {
     return bytes * byte_cost(bytes);
   }
 
-  double cost(const candidate& c) const {
+  // Frozen arguments in, values that are kept out: see preparation.hpp.
+  bool is_preparation(const candidate& c) const {
+    const auto fixed = [&](int v) { return g_[v].fixed; };
+    return std::ranges::all_of(c.outputs, fixed) && std::ranges::all_of(c.reads, fixed) &&
+           std::ranges::all_of(c.inside.body, [&](const auto& b) { return fixed(b.first); });
+  }
+
+  double nanoseconds(const candidate& c) const {
     if (c.kind == nest_kind::alias) return 0;
     double memory = 0, work = 0;
     for (int base : c.reads) memory += traffic(base);
@@ -231,6 +279,9 @@ class candidate_enumeration {
       case nest_kind::scatter_add: work += g_[c.root].elements * 0.5; break;
       case nest_kind::streamed: work += streamed_work(c); break;
       case nest_kind::matmul:
+        if (c.packed >= 0) work -= packing_work(g_[c.packed]);
+        break;
+      case nest_kind::pack:
       case nest_kind::assemble:
       case nest_kind::alias: break;
     }
@@ -246,7 +297,7 @@ class candidate_enumeration {
           g_.extent(a.shape[g_.payload(f).attributes[0] != 0 ? rank - 2 : rank - 1]));
       // Packing both operands once, and the product.
       return 2 * nominal_machine.flop * g_[v].elements * k * width_factor(g_[v].type) +
-             0.15 * (a.elements + g_[f.operands[1]].elements);
+             packing_work(a) + packing_work(g_[f.operands[1]]);
     }
     const bool reduces = f.fused < 0 && ir::info(f.code).kind == ir::kind::reduction;
     return f.work * (reduces ? g_[f.operands[0]].elements : g_[v].elements);

@@ -257,7 +257,7 @@ class cut_enumeration {
       if (g_[leaf].scalar()) continue;
       const int base = base_[static_cast<std::size_t>(leaf)];
       const double bytes = g_[base].elements * static_cast<double>(size_of(g_[base].type));
-      const bool given = g_[base].find(ir::op::argument) != nullptr;
+      const bool given = g_[base].find(ir::op::argument) != nullptr || g_[base].fixed;
       cost += bytes * byte_cost(bytes) * (given ? 1 : 2);
       // Area flow (Manohararajah et al. 2006): making the leaf is shared among those who use it.
       if (!given)
@@ -279,7 +279,10 @@ class cut_enumeration {
     int count = 0;
     for (int leaf : c.leaves) {
       const value_class& base = g_[base_[static_cast<std::size_t>(leaf)]];
-      count += base.scalar() || base.is_constant || base.find(ir::op::argument) != nullptr ? 0 : 1;
+      count +=
+          base.scalar() || base.is_constant || base.fixed || base.find(ir::op::argument) != nullptr
+              ? 0
+              : 1;
     }
     return count;
   }

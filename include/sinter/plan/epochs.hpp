@@ -20,8 +20,9 @@ class lifetimes {
   struct range {
     int written = -1;          // -1: not stored
     std::vector<int> reads{};  // ascending
-    double bytes = 0;          // of the arena; 0 for outputs and for other names of a value
-    bool is_output = false;    // in memory of the caller
+    // Of the arena; 0 for outputs, for other names of a value, and for what is kept between calls.
+    double bytes = 0;
+    bool is_output = false;  // in memory of the caller
     int last() const { return reads.empty() ? written : reads.back(); }
   };
 
@@ -36,7 +37,7 @@ class lifetimes {
       for (int out : c.outputs) {
         if (nest_of[at(out)] != number || !order.needs(out)) continue;
         ranges_[at(out)].written = i;
-        if (c.kind != nest_kind::alias)
+        if (c.kind != nest_kind::alias && !g[out].fixed)
           ranges_[at(out)].bytes = g[out].elements * static_cast<double>(size_of(g[out].type));
       }
       for (int r : c.reads) ranges_[at(r)].reads.push_back(i);

@@ -72,10 +72,10 @@ class lowering {
     return goal_of(c->reads[0], goal % chosen_.epochs);
   }
 
-  // Lets the nest that stores the value write the output itself, unless it is an argument or
-  // another output already.
+  // Lets the nest that stores the value write the output itself, unless it is an argument, another
+  // output already, or kept from call to call.
   bool place_in_output(int value, int number) {
-    if (candidate_enumeration::is_source(g_[value])) return false;
+    if (candidate_enumeration::is_source(g_[value]) || g_[value].fixed) return false;
     const int stored = goal_of(value, chosen_.epochs - 1);
     for (int goal = stored; goal >= 0; goal = aliased(goal))
       if (candidate_enumeration::is_source(g_[value_of(goal)]) ||
@@ -168,7 +168,7 @@ class lowering {
   void emit(const candidate& c, int number) {
     nest n;
     n.kind = c.kind;
-    n.predicted_nanoseconds = c.cost;
+    n.predicted_nanoseconds = c.nanoseconds;
     n.enodes = enodes_of(g_, c);
     const value_class& root = g_[c.root];
     const form* own = c.form >= 0 ? &root.forms[static_cast<std::size_t>(c.form)] : nullptr;
@@ -184,6 +184,7 @@ class lowering {
         for (int operand : own->operands) n.accesses.push_back(access_to(operand, false));
         break;
       case nest_kind::assemble: lower_pieces(n, c.root, *own); break;
+      case nest_kind::pack: break;  // no candidate: see packed_buffer
       case nest_kind::alias: {
         n.space = root.shape;
         const int operand = c.reads[0];
@@ -275,7 +276,38 @@ class lowering {
       n.transpose_a = g_.payload(product).attributes[0] != 0;
       n.transpose_b = g_.payload(product).attributes[1] != 0;
       for (int operand : product.operands) n.accesses.push_back(access_to(operand, true));
+      if (c.packed < 0) return;
+      const int packed = packed_buffer(c.packed, n.transpose_b);
+      n.accesses[1] = {packed, out_.buffers[static_cast<std::size_t>(packed)].shape, {}};
+      n.packed_b = true;
     }
+  }
+
+  // Where a matrix is as the kernel of products reads it. The nest that packs it is made for its
+  // first reader.
+  int packed_buffer(int value, bool transpose) {
+    for (const packed_matrix& p : packed_)
+      if (p.value == value && p.transpose == transpose) return p.buffer;
+    const value_class& matrix = g_[value];
+    const std::size_t rank = matrix.shape.size();
+    nest n;
+    n.kind = nest_kind::pack;
+    n.transpose_b = transpose;
+    const ir::dim k = matrix.shape[transpose ? rank - 1 : rank - 2],
+                  columns = matrix.shape[transpose ? rank - 2 : rank - 1];
+    n.space = {k, columns};
+    n.accesses.push_back(access_to(value, true));
+    ir::dim_table& dims = out_.dims;
+    const ir::dim unit(packed_column_unit);
+    const ir::dim padded =
+        dims.mul(dims.floor_div(dims.add(columns, ir::dim(packed_column_unit - 1)), unit), unit);
+    const int buffer = add_buffer(place::arena, 0, value);
+    out_.buffers.back().shape = {dims.mul(padded, k)};
+    n.stores.push_back({0, buffer});
+    n.predicted_nanoseconds = nominal_machine.launch + packing_work(matrix);
+    out_.nests.push_back(std::move(n));
+    packed_.push_back({value, transpose, buffer});
+    return buffer;
   }
 
   int push(body_state& s, const step& made) {
@@ -406,6 +438,12 @@ class lowering {
   int epoch_ = 0;               // of the nest that is emitted
   std::vector<int> buffer_of_;  // by goal
   std::vector<bool> emitted_;   // by goal
+  struct packed_matrix {
+    int value;
+    bool transpose;
+    int buffer;
+  };
+  std::vector<packed_matrix> packed_;
   plan out_;
 };
 

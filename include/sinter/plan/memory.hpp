@@ -80,9 +80,9 @@ class memory_planner {
                     : 0;
   }
 
-  // Aliases between buffers that are one piece of memory are no work. Those of an argument stay:
-  // the executor forwards their buffer to the argument's memory, so that another name of the buffer
-  // has to be an alias of the argument as well.
+  // Aliases between buffers that are one piece of memory are no work. Those of an argument or of a
+  // prepared value stay: the executor forwards their buffer to that memory, so that another name of
+  // the buffer has to be an alias of the same as well.
   void drop_aliases() {
     std::vector<int> kept(p_.buffers.size(), -1);  // by buffer: the nest that forwards it
     std::vector<nest> remaining;
@@ -97,7 +97,8 @@ class memory_planner {
           if (from.place == place::arena) groups_.join(n.accesses[0].buffer, written);
           continue;
         }
-        if (from.place == place::argument && to.place == place::arena)
+        if ((from.place == place::argument || from.place == place::prepared) &&
+            to.place == place::arena)
           kept[index(written)] = static_cast<int>(remaining.size());
       }
       remaining.push_back(std::move(n));

@@ -19,16 +19,18 @@
 namespace sinter::planning {
 
 // Where a buffer lives. Arguments and outputs are memory of the caller (arguments may be strided
-// views, outputs are contiguous, row-major); everything else has an offset in the arena.
-enum class place : std::uint8_t { argument, output, arena };
+// views, outputs are contiguous, row-major); prepared values are kept between calls; everything
+// else has an offset in the arena.
+enum class place : std::uint8_t { argument, output, arena, prepared };
 
 struct buffer {
   planning::place place{};
-  int number = 0;  // of the argument or output
+  int number = 0;  // of the argument, output or prepared value
   dtype type{};
   ir::symbolic_shape shape;
   std::size_t offset = 0;  // bytes in the arena, a multiple of 64
   std::size_t bytes = 0;  // reserved in the arena: enough for the upper corner of the plan's bucket
+  friend bool operator==(const buffer&, const buffer&) = default;
 };
 
 // One movement op between the shape that a nest sees and the shape of a buffer: permute {source
@@ -40,6 +42,7 @@ struct view_step {
   inline_vector<ir::dim, 2 * max_rank> dims;
   ir::symbolic_shape result;   // shape after the op (what the nest, or the step before, sees)
   ir::symbolic_shape operand;  // shape before it (what the next step, or the buffer, has)
+  friend bool operator==(const view_step&, const view_step&) = default;
 };
 
 // How a nest reads a buffer: element i of the seen shape is found by going down the steps (first =
@@ -48,6 +51,7 @@ struct access {
   int buffer = -1;
   ir::symbolic_shape shape;  // as seen by the nest
   std::vector<view_step> steps;
+  friend bool operator==(const access&, const access&) = default;
 };
 
 // Values in a tile program have one value per element of the tile (full), or one per row (row: the
@@ -82,6 +86,7 @@ struct step {
   std::int64_t attribute = 0;
   std::int64_t constant = 0;  // bits: of a double, or the value itself for i64
   ir::dim extent{};
+  friend bool operator==(const step&, const step&) = default;
 };
 
 // Step `step` is stored row-major in `buffer`; a row-level value has the shape of the kept axes
@@ -89,6 +94,7 @@ struct step {
 struct store {
   int step = 0;
   int buffer = -1;
+  friend bool operator==(const store&, const store&) = default;
 };
 
 enum class nest_kind : std::uint8_t {
@@ -103,11 +109,13 @@ enum class nest_kind : std::uint8_t {
   gather,       // out[..., i..., ...] = x[..., index[i...], ...]
   scatter_add,  // zeros, then adds each update at its index, in the order of the updates
   alias,        // no work: the output is the operand's memory under another shape
+  pack,  // a right side of products in the order in which their kernel reads it (exec/gemm.hpp)
 };
 
 struct piece {
   planning::access source;
   ir::symbolic_shape offset;  // where its element 0 goes in the output
+  friend bool operator==(const piece&, const piece&) = default;
 };
 
 // Scores that need not be computed to be known, a causal mask's: (row, column) holds `value`
@@ -116,7 +124,12 @@ struct hidden_scores {
   bool any = false;
   double value = 0;
   ir::dim offset{};
+  friend bool operator==(const hidden_scores&, const hidden_scores&) = default;
 };
+
+// A packed right side has its columns padded to a multiple of so many elements (a cache line of
+// floats).
+inline constexpr std::int64_t packed_column_unit = 16;
 
 struct nest {
   nest_kind kind{};
@@ -133,7 +146,9 @@ struct nest {
   int column_first = 0, column_last = 0;
   // matmul, streamed: accesses 0 and 1 are a and b: [batch..., m, k] and [batch..., k, n], or
   // transposed in the last two axes.
+  // (transpose_b also of pack, whose `space` is [k, n] and whose access 0 is the matrix).
   bool transpose_a = false, transpose_b = false;
+  bool packed_b = false;  // matmul: access 1 is what a pack nest wrote, for all batches
   // streamed: `space` is that of the scores, [batch..., rows, columns]; access 2 are the values,
   // [batch..., columns, n] or transposed. stores[0].step are the scores, still to be multiplied by
   // score_scale > 0; its buffer gets [batch..., rows, n].
@@ -155,6 +170,7 @@ struct nest {
   std::vector<eqsat::node_id> enodes;
   double predicted_nanoseconds = 0;
   std::string label;  // for explain: what it computes, in the terms of the graph
+  friend bool operator==(const nest&, const nest&) = default;
 };
 
 struct plan {
@@ -167,6 +183,7 @@ struct plan {
   ir::dim_table dims;
   // may_alias[o * arguments + a]: output o may be the very memory of argument a.
   std::vector<bool> may_alias;
+  friend bool operator==(const plan&, const plan&) = default;
 };
 
 }  // namespace sinter::planning

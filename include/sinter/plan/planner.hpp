@@ -17,6 +17,7 @@
 #include <sinter/plan/lower.hpp>
 #include <sinter/plan/memory.hpp>
 #include <sinter/plan/order.hpp>
+#include <sinter/plan/preparation.hpp>
 #include <sinter/plan/schedule.hpp>
 #include <sinter/plan/select.hpp>
 #include <sinter/plan/value_nests.hpp>
@@ -25,6 +26,8 @@ namespace sinter::planning {
 
 struct planned {
   planning::plan plan;
+  // What it keeps of frozen arguments between calls, computed once; no nests: nothing.
+  planning::plan preparation;
   budget_report budget;
   std::size_t goals = 0;
   std::size_t candidates = 0;
@@ -64,29 +67,36 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   for (std::int64_t s : symbols) corner.push_back(bucket_corner(s));
   if (corner.empty()) corner.push_back(0);
   const auto plan_of = [&](const selection& s) {
-    plan made = lowering(values, nests, s, outputs).take();
-    scheduler(made, assigned);
-    plan_memory(made, graph.language().terms().symbol_values, corner, arguments,
-                static_cast<int>(output_classes.size()));
+    divided_plan made =
+        divide(lowering(values, nests, s, outputs).take(), graph.language().fixed());
+    scheduler(made.replay, assigned);
+    for (plan* part : {&made.replay, &made.preparation})
+      plan_memory(*part, graph.language().terms().symbol_values, corner, arguments,
+                  static_cast<int>(output_classes.size()));
     return made;
   };
   const value_nests alternatives(values, nests);
   const emission_order order(alternatives, chosen.nest_of, roots);
 
   planned out;
-  out.plan = plan_of(in_order(chosen, order));
+  divided_plan made = plan_of(in_order(chosen, order));
+  const std::size_t arena_bytes = made.replay.arena_bytes;
   out.budget.budget = options.memory_budget;
-  out.budget.unlimited = out.plan.arena_bytes;
-  if (options.memory_budget > 0 && out.plan.arena_bytes > options.memory_budget) {
+  out.budget.unlimited = arena_bytes;
+  if (options.memory_budget > 0 && arena_bytes > options.memory_budget) {
     budget_search search(alternatives, chosen, order, roots);
-    out.plan =
-        plan_of(search.run(out.budget, [&](const selection& s) { return plan_of(s).arena_bytes; }));
+    made = plan_of(
+        search.run(out.budget, [&](const selection& s) { return plan_of(s).replay.arena_bytes; }));
   }
-  verify_memory(out.plan);
-  for (const buffer& b : out.plan.buffers)
-    for (ir::dim d : b.shape)
-      out.may_outgrow =
-          out.may_outgrow || (!d.is_constant() && out.plan.dims.kind(d) != ir::dim_kind::symbol);
+  out.plan = std::move(made.replay);
+  out.preparation = std::move(made.preparation);
+  for (const plan* part : {&out.plan, &out.preparation}) {
+    verify_memory(*part);
+    for (const buffer& b : part->buffers)
+      for (ir::dim d : b.shape)
+        out.may_outgrow =
+            out.may_outgrow || (!d.is_constant() && part->dims.kind(d) != ir::dim_kind::symbol);
+  }
   out.candidates = nests.all().size();
   for (int v = 0; v < values.size(); ++v) out.goals += nests.is_goal(v) ? 1 : 0;
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -63,7 +63,8 @@ class plan_printer {
     if (!found_by.empty()) out += "\n";
     if (n.kind == nest_kind::matmul || n.kind == nest_kind::streamed)
       out += "    product of " + buffer_text(n.accesses[0]) + (n.transpose_a ? "^T" : "") +
-             " and " + buffer_text(n.accesses[1]) + (n.transpose_b ? "^T" : "") + "\n";
+             " and " + (n.packed_b ? "packed " : "") + buffer_text(n.accesses[1]) +
+             (n.transpose_b ? "^T" : "") + "\n";
     if (n.body.empty()) {
       for (const access& a : n.accesses) out += "    reads " + buffer_text(a) + "\n";
       for (const piece& piece : n.pieces) out += "    reads " + buffer_text(piece.source) + "\n";
@@ -93,6 +94,7 @@ class plan_printer {
       case nest_kind::gather: return "gather";
       case nest_kind::scatter_add: return "scatter_add";
       case nest_kind::alias: return "alias";
+      case nest_kind::pack: return "pack for products";
     }
     return "";
   }
@@ -102,6 +104,7 @@ class plan_printer {
     switch (own.place) {
       case place::argument: return "argument " + std::to_string(own.number);
       case place::output: return "output " + std::to_string(own.number);
+      case place::prepared: return "prepared " + std::to_string(own.number);
       case place::arena: return "arena+" + std::to_string(own.offset);
     }
     return "";

@@ -36,6 +36,7 @@ struct value_class {
   double elements = 0;  // for the extents at hand
   bool is_constant = false;
   double constant = 0;
+  bool fixed = false;  // can be computed from frozen arguments alone, once
   std::vector<form> forms;
 
   const form* find(ir::op code) const {
@@ -141,7 +142,8 @@ class value_graph {
   void finish(class_id id, std::span<const eqsat::enode_view> nodes) {
     const rules::facts& known = graph_.data(id);
     const ir::node& n = terms()[known.term];
-    value_class v{id, known.term, n.type, n.shape, 1, known.is_constant, known.constant, {}};
+    value_class v{id,          known.term, n.type, n.shape, 1, known.is_constant, known.constant,
+                  known.fixed, {}};
     for (ir::dim d : v.shape) v.elements *= static_cast<double>(extent(d));
     for (const eqsat::enode_view& node : nodes) {
       form f{node.op < ir::op_count ? static_cast<ir::op>(node.op) : ir::op::stop_gradient,

@@ -18,6 +18,7 @@
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/graph/build.hpp>
+#include <sinter/graph/fixed.hpp>
 #include <sinter/rules/fold.hpp>
 
 namespace sinter::rules {
@@ -42,6 +43,7 @@ struct facts {
   int term = -1;
   bool is_constant = false;  // every element is `constant`
   double constant = 0;
+  bool fixed = false;  // can be computed from frozen arguments alone (see ir::fixed_inputs)
 };
 
 class tensor_language {
@@ -70,6 +72,9 @@ class tensor_language {
 
   ir::graph& terms() { return terms_; }
   const ir::graph& terms() const { return terms_; }
+  // To be set before the first node is added.
+  ir::fixed_inputs& fixed() { return fixed_; }
+  const ir::fixed_inputs& fixed() const { return fixed_; }
   const payload_record& payload(std::uint32_t id) const { return payloads_[id]; }
 
   std::uint32_t intern(std::span<const std::int64_t> attributes, std::span<const ir::dim> dims) {
@@ -111,6 +116,7 @@ class tensor_language {
         many.empty() ? std::span<const int>(few) : std::span<const int>(many);
     facts out;
     out.term = ir::append(terms_, code, in, record.attributes, record.dims);
+    if (fixed_.any()) out.fixed = is_fixed(graph, node, out.term, record);
     if (code == ir::op::constant) {
       out.is_constant = true;
       out.constant = ir::constant_value(terms_, out.term);
@@ -136,7 +142,12 @@ class tensor_language {
       into.constant = from.constant;
       result.into_changed = true;
     }
-    result.from_differs = (into.is_constant && !from.is_constant) || from.term == term_of_its_class;
+    if (from.fixed && !into.fixed) {
+      into.fixed = true;
+      result.into_changed = true;
+    }
+    result.from_differs = (into.is_constant && !from.is_constant) || (into.fixed && !from.fixed) ||
+                          from.term == term_of_its_class;
     return result;
   }
 
@@ -230,6 +241,17 @@ class tensor_language {
   }
 
  private:
+  bool is_fixed(const egraph& graph, const eqsat::enode_view& node, int term,
+                const payload_record& record) const {
+    if (node.op == static_cast<std::uint16_t>(ir::op::argument) &&
+        !fixed_.is_frozen(record.attributes[1]))
+      return false;
+    for (eqsat::class_id child : node.children)
+      if (!graph.data(child).fixed) return false;
+    return fixed_.all_fixed(terms_.dims, terms_[term].shape) &&
+           fixed_.all_fixed(terms_.dims, record.dims);
+  }
+
   void grow() {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> old(slots_.empty() ? 64
                                                                             : slots_.size() * 2);
@@ -243,6 +265,7 @@ class tensor_language {
   }
 
   ir::graph terms_;
+  ir::fixed_inputs fixed_;
   std::vector<payload_record> payloads_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>>
       slots_;                              // {hash, payload}; payload 0 is never in it

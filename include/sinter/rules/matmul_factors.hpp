@@ -5,7 +5,10 @@
 // goes into the matrix behind it, and the division by the row's norm becomes an epilogue.
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
 #include <optional>
+#include <string_view>
 
 #include <sinter/rules/matmul_sides.hpp>
 
@@ -32,8 +35,16 @@ inline ir::value turned(ir::value s, int axis) {
 }
 
 // A factor may leave or enter a sum that is not empty (infinity * 0 is not 0), a finite number any.
-inline bool passes_sum(const facts& factor, dim k) {
-  return reduction::is_finite_constant(factor) || is_never_zero(k);
+inline bool passes_sum(const tensor_egraph& graph, const facts& factor, dim k) {
+  return reduction::is_finite_constant(factor) || is_never_zero(k) ||
+         graph.language().fixed().is_never_zero(k);
+}
+
+// Combining what is fixed costs nothing, however large it is.
+inline bool are_fixed(const tensor_egraph& graph, const tensor_match& m,
+                      std::initializer_list<std::string_view> names) {
+  return std::ranges::all_of(names,
+                             [&](std::string_view name) { return is_fixed(graph, m[name]); });
 }
 
 // (matmul[?f] (mul ?x (broadcast_to ?s)) ?b), or the same of b. Constant along k, the factor leaves
@@ -52,14 +63,16 @@ std::optional<class_id> factor_outward(tensor_egraph& graph, const tensor_match&
   const operand_axes here = axes_of(rank, Left, Left ? f.a : f.b),
                      there = axes_of(rank, !Left, Left ? f.b : f.a);
   if (is_one(s.extent(here.inner))) {
-    if (!passes_sum(side.data("?s"), x.extent(here.inner)) || holds(graph, m.root(), op::mul))
+    if (!passes_sum(graph, side.data("?s"), x.extent(here.inner)) ||
+        holds(graph, m.root(), op::mul))
       return std::nullopt;
     const ir::value factor = turned(s, Left ? rank - 2 : rank - 1);
     return side.finish(whole(x, other) * ir::broadcast_to(factor, side.root().shape()));
   }
   const ir::graph& g = side.terms();
   if (!is_one(s.extent(here.outer)) ||
-      elements_at_hand(g, other.shape()) > elements_at_hand(g, x.shape()))
+      (elements_at_hand(g, other.shape()) > elements_at_hand(g, x.shape()) &&
+       !are_fixed(graph, m, {"?s", "?b"})))
     return std::nullopt;
   return side.finish(whole(x, other * ir::broadcast_to(turned(s, there.inner), other.shape())));
 }
@@ -72,12 +85,13 @@ inline std::optional<class_id> factor_inward(tensor_egraph& graph, const tensor_
   const int rank = a.rank();
   if (s.rank() != rank || !is_floating(a.type())) return std::nullopt;
   const flags f = flags_of(side);
-  if (!passes_sum(side.data("?s"), sizes_of(a, b, f).k)) return std::nullopt;
+  if (!passes_sum(graph, side.data("?s"), sizes_of(a, b, f).k)) return std::nullopt;
   const bool per_column = is_one(s.extent(rank - 2)), per_row = is_one(s.extent(rank - 1));
   if (per_column == per_row) return std::nullopt;
   const ir::value into = per_column ? b : a;
   const ir::graph& g = side.terms();
-  if (elements_at_hand(g, into.shape()) > elements_at_hand(g, side.root().shape()))
+  if (elements_at_hand(g, into.shape()) > elements_at_hand(g, side.root().shape()) &&
+      !are_fixed(graph, m, {"?s", per_column ? "?b" : "?a"}))
     return std::nullopt;
   const operand_axes axes = axes_of(rank, per_row, per_row ? f.a : f.b);
   const ir::value scaled = into * ir::broadcast_to(turned(s, axes.outer), into.shape());
@@ -90,13 +104,14 @@ inline std::optional<class_id> scale_inward(tensor_egraph& graph, const tensor_m
   right_side side(graph, m);
   const ir::value a = side["?a"], b = side["?b"], s = side["?s"];
   const flags f = flags_of(side);
-  if (!is_floating(a.type()) || !passes_sum(side.data("?s"), sizes_of(a, b, f).k))
+  if (!is_floating(a.type()) || !passes_sum(graph, side.data("?s"), sizes_of(a, b, f).k))
     return std::nullopt;
   const ir::graph& g = side.terms();
   const double whole = elements_at_hand(g, side.root().shape());
-  if (elements_at_hand(g, a.shape()) < whole)
+  if (elements_at_hand(g, a.shape()) < whole || are_fixed(graph, m, {"?s", "?a"}))
     if (const auto scaled = side.finish(product(a * s, b, f))) graph.unite(m.root(), *scaled);
-  if (elements_at_hand(g, b.shape()) >= whole) return std::nullopt;
+  if (elements_at_hand(g, b.shape()) >= whole && !are_fixed(graph, m, {"?s", "?b"}))
+    return std::nullopt;
   return side.finish(product(a, b * s, f));
 }
 inline bool s_is_scalar(const tensor_egraph& graph, const tensor_match& m) {
@@ -133,11 +148,13 @@ std::optional<class_id> affine_inward(tensor_egraph& graph, const tensor_match& 
   if (s.rank() != rank || !(s.shape() == t.shape()) || !is_floating(a.type())) return std::nullopt;
   const flags f = flags_of(side);
   if (!is_one(s.extent(rank - 2)) || is_one(s.extent(rank - 1)) ||
-      !passes_sum(side.data("?s"), sizes_of(a, b, f).k))
+      !passes_sum(graph, side.data("?s"), sizes_of(a, b, f).k))
     return std::nullopt;
   const ir::graph& g = side.terms();
   const symbolic_shape target = side.root().shape();
-  if (elements_at_hand(g, b.shape()) > elements_at_hand(g, target)) return std::nullopt;
+  if (elements_at_hand(g, b.shape()) > elements_at_hand(g, target) &&
+      !are_fixed(graph, m, {"?s", "?b"}))
+    return std::nullopt;
   const operand_axes axes = axes_of(rank, false, f.b);
   const ir::value scaled = b * ir::broadcast_to(turned(s, axes.outer), b.shape());
   return side.finish(

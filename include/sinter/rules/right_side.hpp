@@ -182,6 +182,8 @@ inline bool is_scalar(const tensor_egraph& graph, class_id id) {
 inline bool is_constant(const tensor_egraph& graph, class_id id) {
   return graph.data(id).is_constant;
 }
+/// Computed once and kept: of any size, it costs nothing in a call.
+inline bool is_fixed(const tensor_egraph& graph, class_id id) { return graph.data(id).fixed; }
 inline bool is_float(const tensor_egraph& graph, class_id id) {
   return is_floating(node_of(graph, id).type);
 }

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: MIT
+// Frozen arguments: what is computed from them alone is computed once, kept, and computed again
+// when they change; results are those of ordinary arguments.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <sinter/sinter.hpp>
+
+namespace sn = sinter;
+
+namespace {
+
+using vector = sn::tensor<float, 1>;
+using matrix = sn::tensor<float, 2>;
+
+template <class Tensor>
+Tensor numbered(Tensor out, int seed) {
+  std::int64_t i = seed;
+  for (float& x : out) x = 0.01f * static_cast<float>(i++ * 37 % 101 - 50);
+  return out;
+}
+matrix matrix_of(std::int64_t rows, std::int64_t columns, int seed) {
+  return numbered(matrix(rows, columns), seed);
+}
+vector vector_of(std::int64_t n, int seed) { return numbered(vector(n), seed); }
+
+float distance(const matrix& a, const matrix& b) {
+  REQUIRE(a.shape() == b.shape());
+  float worst = 0;
+  for (std::int64_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, std::abs(a.data()[i] - b.data()[i]));
+  return worst;
+}
+
+// Where explain tells of the nests of a call, and where of those that ran once.
+struct report {
+  std::string call, once;
+  explicit report(const std::string& text) {
+    const std::size_t nests = text.find("  nest 0"), divide = text.find("prepared once");
+    call = text.substr(std::min(nests, text.size()), divide - std::min(nests, divide));
+    if (divide != std::string::npos) once = text.substr(divide);
+  }
+  static bool has(const std::string& text, const char* what) {
+    return text.find(what) != std::string::npos;
+  }
+};
+
+// The weights scaled by a vector: every function of this kind prepares one matrix.
+auto scaled_product() {
+  return sn::fuse([](auto x, auto s, auto w) { return sn::matmul(x * s, w); });
+}
+
+}  // namespace
+
+TEST_CASE("the weight of an RMS norm goes into the matrix once") {
+  auto f = sn::fuse([](auto x, auto g, auto w) { return sn::matmul(sn::rms_norm(x) * g, w); });
+  const matrix x = matrix_of(5, 33, 1), w = matrix_of(33, 18, 2);
+  const vector g = vector_of(33, 3);
+  const matrix expected = f(x, g, w);
+  CHECK(f.statistics().preparations == 0);
+  matrix first = f(x, sn::frozen(g), sn::frozen(w));
+  CHECK(distance(first, expected) < 1e-5f);
+  for (int i = 0; i < 100; ++i) {
+    const matrix y = f(x, sn::frozen(g), sn::frozen(w));
+    REQUIRE(y == first);
+  }
+  CHECK(f.statistics().preparations == 1);
+  CHECK(f.statistics().calls == 102);
+
+  const report r(f.explain(x, sn::frozen(g), sn::frozen(w)));
+  INFO(r.call, r.once);
+  // In a call neither the weights nor the norm's are read, only their product.
+  CHECK(!report::has(r.call, "argument 1"));
+  CHECK(!report::has(r.call, "argument 2"));
+  CHECK(report::has(r.call, "prepared "));
+  CHECK(report::has(r.once, "argument 1"));
+  CHECK(report::has(r.once, "argument 2"));
+  CHECK(report::has(r.once, "computed 1 time, 1 set kept"));
+  CHECK(f.statistics().preparations == 1);
+  CHECK(!report::has(f.explain(x, g, w), "prepared once"));
+}
+
+TEST_CASE("batch norm at inference goes into the weights and one shift") {
+  auto f = sn::fuse([](auto x, auto w, auto b, auto mean, auto var, auto gamma, auto beta) {
+    return sn::relu((sn::matmul(x, w) + b - mean) * sn::rsqrt(var + 1e-5f) * gamma + beta);
+  });
+  const matrix w = matrix_of(20, 31, 1);
+  vector b = vector_of(31, 2), mean = vector_of(31, 3), var = vector_of(31, 4),
+         gamma = vector_of(31, 5), beta = vector_of(31, 6);
+  for (float& v : var) v = v * v + 0.5f;
+  for (const std::int64_t batch : {1, 2, 7, 64}) {
+    CAPTURE(batch);
+    const matrix x = matrix_of(batch, 20, 7);
+    const matrix expected = f(x, w, b, mean, var, gamma, beta);
+    const auto frozen_call = [&](auto&& call) {
+      return call(x, sn::frozen(w), sn::frozen(b), sn::frozen(mean), sn::frozen(var),
+                  sn::frozen(gamma), sn::frozen(beta));
+    };
+    matrix y = frozen_call(f);
+    CHECK(distance(y, expected) < 1e-4f);
+    if (batch == 1) continue;  // the row of results could as well be scaled itself
+    const report r(frozen_call([&](const auto&... a) { return f.explain(a...); }));
+    INFO(r.call, r.once);
+    CHECK(report::has(r.once, "2 values"));
+    // One product, the shift and the activation behind it.
+    CHECK(report::has(r.call, "nest 0"));
+    CHECK(!report::has(r.call, "nest 1"));
+    for (const char* argument :
+         {"argument 1", "argument 2", "argument 3", "argument 4", "argument 5", "argument 6"})
+      CHECK(!report::has(r.call, argument));
+  }
+  // A batch of one row is a class of its own; the others share what was prepared.
+  CHECK(f.statistics().preparations == 2);
+}
+
+TEST_CASE("frozen weights that are concatenated are concatenated once") {
+  auto f = sn::fuse(
+      [](auto x, auto v, auto w) { return sn::exp(sn::matmul(x, sn::concat(1, v * 2.0f, w))); });
+  const matrix x = matrix_of(4, 9, 1), v = matrix_of(9, 6, 2), w = matrix_of(9, 5, 3);
+  const matrix expected = f(x, v, w);
+  CHECK(distance(f(x, sn::frozen(v), sn::frozen(w)), expected) < 1e-5f);
+  CHECK(f.statistics().preparations == 1);
+}
+
+TEST_CASE("frozen right sides of products are packed once") {
+  auto f = sn::fuse([](auto x, auto w) { return sn::matmul(x, w); });
+  auto turned = sn::fuse([](auto x, auto w) { return sn::matmul(x, sn::transpose(w)); });
+  for (const std::int64_t m : {2, 9, 40})
+    for (const std::int64_t k : {1, 30, 400})
+      for (const std::int64_t n : {2, 50, 900}) {
+        CAPTURE(m);
+        CAPTURE(k);
+        CAPTURE(n);
+        const matrix x = matrix_of(m, k, 1), w = matrix_of(k, n, 2), v = matrix_of(n, k, 3);
+        const matrix y = f(x, sn::frozen(w)), z = turned(x, sn::frozen(v));
+        // Very small products add in another order.
+        if (m * n * k > 256) {
+          CHECK(y == f(x, w));
+          CHECK(z == turned(x, v));
+        }
+        CHECK(distance(y, f(x, w)) < 1e-5f);
+        CHECK(distance(z, turned(x, v)) < 1e-5f);
+        CHECK(report::has(f.explain(x, sn::frozen(w)), "packed prepared 0"));
+        CHECK(report::has(turned.explain(x, sn::frozen(v)), "packed prepared 0"));
+      }
+  // A vector reads the matrix as it is; integers have no packed form.
+  const matrix row = matrix_of(1, 30, 1), w = matrix_of(30, 20, 2);
+  CHECK(!report::has(f.explain(row, sn::frozen(w)), "packed"));
+  sn::tensor<std::int32_t, 2> i(3, 5), j(5, 7);
+  i.fill(2);
+  j.fill(3);
+  CHECK(!report::has(f.explain(i, sn::frozen(j)), "packed"));
+}
+
+TEST_CASE("batches share what is packed, strides and other dtypes too") {
+  auto f = sn::fuse([](auto x, auto w) { return sn::relu(sn::matmul(x, w)); });
+  sn::tensor<double, 3> x(4, 6, 70);
+  sn::tensor<double, 2> w(70, 60);
+  for (std::int64_t i = 0; i < x.size(); ++i) x.data()[i] = 0.1 * static_cast<double>(i % 7 - 3);
+  for (std::int64_t i = 0; i < w.size(); ++i) w.data()[i] = 0.1 * static_cast<double>(i % 5 - 1);
+  CHECK(f(x, sn::frozen(w)) == f(x, w));
+  CHECK(report::has(f.explain(x, sn::frozen(w)), "packed prepared 0"));
+  // Every second row and third column.
+  const sn::view<const double, 2> part(std::as_const(w).data(), {35, 20}, {120, 3});
+  sn::tensor<double, 2> rows(6, 35);
+  rows.fill(0.5);
+  CHECK(f(rows, sn::frozen(part, 1)) == f(rows, part));
+  CHECK(report::has(f.explain(rows, sn::frozen(part, 1)), "packed prepared 0"));
+  // A matrix for every batch is multiplied as it is.
+  sn::tensor<double, 3> v(4, 70, 5);
+  v.fill(0.25);
+  CHECK(f(x, sn::frozen(v)) == f(x, v));
+}
+
+TEST_CASE("every way to change a tensor makes its values anew") {
+  auto f = scaled_product();
+  auto train = sn::fuse([](auto w, auto rate) { return sn::assign(w, w * rate); });
+  auto next = sn::fuse([](auto w) { return w + 0.5f; });
+  const matrix x = matrix_of(3, 8, 1);
+  vector s = vector_of(8, 2);
+  matrix w = matrix_of(8, 4, 3);
+  std::size_t preparations = 0;
+  const auto changed = [&](const char* how) {
+    CAPTURE(how);
+    const matrix y = f(x, sn::frozen(s), sn::frozen(w));
+    CHECK(distance(y, f(x, s, w)) < 1e-5f);
+    CHECK(f.statistics().preparations == ++preparations);
+    const matrix again = f(x, sn::frozen(s), sn::frozen(w));
+    CHECK(again == y);
+    CHECK(f.statistics().preparations == preparations);
+  };
+  changed("new");
+  w(2, 1) = 3;
+  w.touch();
+  changed("an element, and touch");
+  w.fill(0.25f);
+  changed("fill");
+  const matrix other = matrix_of(8, 4, 9);
+  w = other;
+  changed("assignment, which keeps the storage");
+  w = matrix_of(8, 4, 11);
+  changed("another storage");
+  w = w * 2.0f;
+  changed("an expression");
+  train(w, 0.5f);
+  changed("assign in a fused function");
+  next.into(w)(other);
+  changed("into");
+  s.fill(-1);
+  changed("the other argument");
+  float* const kept = w.data();
+  changed("a pointer is taken");
+  kept[3] = 7;
+  w.touch();
+  changed("a write through a pointer taken before, and touch");
+  sn::view<float, 2> v(w);
+  v(0, 0) = 11;
+  changed("a view");
+  // Reading a const tensor, and calls that only read it, are no change.
+  CHECK(std::as_const(w)(0, 0) == 11);
+  f(x, s, w);
+  next(w);
+  const matrix moved = std::move(w);
+  const matrix y = f(x, sn::frozen(s), sn::frozen(moved));
+  CHECK(f.statistics().preparations == preparations);
+  CHECK(distance(y, f(x, s, moved)) < 1e-5f);
+}
+
+TEST_CASE("a frozen argument that nothing is prepared from may change for free") {
+  auto f = sn::fuse([](auto x, auto s, auto w, auto b) { return sn::matmul(x * s, w) + b; });
+  const matrix x = matrix_of(3, 8, 1), w = matrix_of(8, 4, 2);
+  const vector s = vector_of(8, 3);
+  vector b = vector_of(4, 4);
+  for (int i = 0; i < 5; ++i) {
+    b(1) += 1;  // of no account, and without touch
+    CHECK(distance(f(x, sn::frozen(s), sn::frozen(w), sn::frozen(b)), f(x, s, w, b)) < 1e-5f);
+  }
+  CHECK(f.statistics().preparations == 1);
+}
+
+TEST_CASE("new memory at an old address is not mistaken for the old") {
+  auto f = scaled_product();
+  const matrix x = matrix_of(3, 8, 1);
+  const vector s = vector_of(8, 2);
+  for (int i = 0; i < 20; ++i) {
+    // The allocator hands the same block out again.
+    const matrix w = matrix_of(8, 4, i);
+    const matrix y = f(x, sn::frozen(s), sn::frozen(w));
+    REQUIRE(distance(y, f(x, s, w)) < 1e-5f);
+  }
+  CHECK(f.statistics().preparations == 20);
+  const matrix w = matrix_of(8, 4, 0);
+  // Sets whose weights are gone were dropped.
+  CHECK(report::has(f.explain(x, sn::frozen(s), sn::frozen(w)), "computed 21 times, 1 set kept"));
+}
+
+TEST_CASE("one function, several layers: a set of values for each") {
+  auto f = scaled_product();
+  const matrix x = matrix_of(3, 8, 1);
+  std::vector<matrix> w;
+  std::vector<vector> s;
+  for (int i = 0; i < 12; ++i) {
+    w.push_back(matrix_of(8, 4, i));
+    s.push_back(vector_of(8, i + 1));
+  }
+  for (int round = 0; round < 3; ++round)
+    for (std::size_t i = 0; i < w.size(); ++i)
+      REQUIRE(distance(f(x, sn::frozen(s[i]), sn::frozen(w[i])), f(x, s[i], w[i])) < 1e-5f);
+  CHECK(f.statistics().preparations == 12);
+  w.resize(6);
+  w[0].touch();
+  f(x, sn::frozen(s[0]), sn::frozen(w[0]));
+  CHECK(report::has(f.explain(x, sn::frozen(s[1]), sn::frozen(w[1])), "6 sets kept"));
+}
+
+TEST_CASE("views name their version") {
+  auto f = scaled_product();
+  const matrix x = matrix_of(3, 8, 1);
+  std::vector<float> memory(32);
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i % 5) - 2;
+  const sn::view<const float, 2> w(memory.data(), {8, 4});
+  const sn::view<const float, 2> turned(memory.data(), {8, 4}, {1, 8});
+  const vector s = vector_of(8, 2);
+  const matrix before = f(x, sn::frozen(s), sn::frozen(w, 1));
+  CHECK(distance(before, f(x, s, w)) < 1e-5f);
+  CHECK(distance(f(x, sn::frozen(s), sn::frozen(turned, 1)), f(x, s, turned)) < 1e-5f);
+  CHECK(f.statistics().preparations == 2);
+  memory[5] = 10;
+#ifdef NDEBUG
+  // The promise that nothing changed is taken at its word.
+  CHECK(f(x, sn::frozen(s), sn::frozen(w, 1)) == before);
+#else
+  CHECK_THROWS_WITH_AS(f(x, sn::frozen(s), sn::frozen(w, 1)),
+                       "frozen: argument 2 was written; expected touch() behind that, or another "
+                       "version",
+                       sn::graph_error);
+#endif
+  CHECK(f.statistics().preparations == 2);
+  CHECK(distance(f(x, sn::frozen(s), sn::frozen(w, 2)), f(x, s, w)) < 1e-5f);
+  CHECK(f.statistics().preparations == 3);
+}
+
+TEST_CASE("which arguments are frozen is part of the plan") {
+  auto f = scaled_product();
+  const matrix x = matrix_of(3, 8, 1);
+  vector s = vector_of(8, 2);
+  const matrix w = matrix_of(8, 4, 3);
+  const matrix expected = f(x, s, w);
+  CHECK(distance(f(x, s, sn::frozen(w)), expected) < 1e-5f);
+  CHECK(f.statistics().preparations == 1);  // of w alone comes its packed form
+  CHECK(distance(f(sn::frozen(x), sn::frozen(s), w), expected) < 1e-5f);
+  CHECK(distance(f(x, sn::frozen(s), sn::frozen(w)), expected) < 1e-5f);
+  const std::size_t preparations = f.statistics().preparations;
+  CHECK(f.statistics().saturations == 4);
+  s(3) = 4;  // here not frozen
+  CHECK(distance(f(x, s, sn::frozen(w)), f(x, s, w)) < 1e-5f);
+  CHECK(f.statistics().preparations == preparations);
+  CHECK(f.statistics().saturations == 4);
+}
+
+TEST_CASE("what is frozen may be a result, or all there is") {
+  auto f = sn::fuse([](auto x, auto w) { return sn::outputs(sn::exp(w), x * sn::exp(w), w); });
+  const matrix x = matrix_of(6, 5, 1);
+  matrix w = matrix_of(6, 5, 2);
+  for (int round = 0; round < 2; ++round) {
+    const auto [e, y, same] = f(x, w);
+    for (int i = 0; i < 3; ++i) {
+      const auto [frozen_e, frozen_y, frozen_same] = f(x, sn::frozen(w));
+      CHECK(frozen_e == e);
+      CHECK(frozen_y == y);
+      CHECK(frozen_same == same);
+    }
+    w.fill(0.5f);
+  }
+  CHECK(f.statistics().preparations == 2);
+  auto g = sn::fuse([](auto v) { return sn::sum(v * v); });
+  const sn::tensor<float, 0> plain = g(w), all = g(sn::frozen(w)), again = g(sn::frozen(w));
+  CHECK(all == plain);
+  CHECK(again == plain);
+}
+
+TEST_CASE("empty weights, one element, one row") {
+  auto f = scaled_product();
+  for (const std::int64_t batch : {0, 1, 3})
+    for (const std::int64_t inner : {0, 1, 8})
+      for (const std::int64_t columns : {0, 1, 5}) {
+        CAPTURE(batch);
+        CAPTURE(inner);
+        CAPTURE(columns);
+        const matrix x = matrix_of(batch, inner, 1), w = matrix_of(inner, columns, 2);
+        const vector s = vector_of(inner, 3);
+        for (int i = 0; i < 2; ++i)
+          CHECK(distance(f(x, sn::frozen(s), sn::frozen(w)), f(x, s, w)) < 1e-5f);
+      }
+}
+
+TEST_CASE("what depends on the size of the batch is not kept") {
+  // The sum over as many rows as x has: of s alone, and yet another value for every batch.
+  auto f =
+      sn::fuse([](auto x, auto s) { return x * sn::sum(sn::ones_like(x) * s, 0) + sn::exp(s); });
+  const vector s = vector_of(6, 1);
+  for (const std::int64_t batch : {3, 4, 3, 1, 2}) {
+    const matrix x = matrix_of(batch, 6, 2);
+    CHECK(distance(f(x, sn::frozen(s)), f(x, s)) < 1e-5f);
+  }
+}
+
+TEST_CASE("calls of other batch sizes use what was prepared") {
+  auto f = scaled_product();
+  const matrix w = matrix_of(16, 24, 1);
+  const vector s = vector_of(16, 2);
+  for (const std::int64_t batch : {2, 3, 5, 17, 100, 1000})
+    f(matrix_of(batch, 16, 3), sn::frozen(s), sn::frozen(w));
+  CHECK(f.statistics().extractions >= 5);
+  CHECK(f.statistics().preparations == 1);
+}
+
+TEST_CASE("static extents, into, prepare and function") {
+  auto f = scaled_product();
+  const sn::tensor<float, sn::extents<8, 4>> w(matrix_of(8, 4, 1));
+  const vector s = vector_of(8, 2);
+  const matrix x = matrix_of(3, 8, 3);
+  const matrix expected = f(x, s, w);
+  f.prepare(x, sn::frozen(s), sn::frozen(w));
+  CHECK(f.statistics().preparations == 1);
+  matrix y(3, 4);
+  f.into(y)(x, sn::frozen(s), sn::frozen(w));
+  CHECK(distance(y, expected) < 1e-5f);
+
+  using weights = sn::tensor<float, sn::extents<8, 4>>;
+  const sn::function<matrix(const matrix&, sn::frozen<vector>, sn::frozen<weights>)> any =
+      std::move(f);
+  CHECK(any(x, sn::frozen(s), sn::frozen(w)) == y);
+  y.fill(0);
+  any.into(y, x, sn::frozen(s), sn::frozen(w));
+  CHECK(distance(y, expected) < 1e-5f);
+  CHECK(report::has(any.explain(x, sn::frozen(s), sn::frozen(w)), "prepared once"));
+  CHECK(any.statistics().preparations == 1);
+}
+
+TEST_CASE("a function that its first call traces") {
+  static float two = 2;
+  auto f = sn::fuse([](auto x, auto w) { return sn::matmul(x, sn::exp(w) * two); });
+  const matrix x = matrix_of(3, 8, 1), w = matrix_of(8, 4, 2);
+  const matrix expected = f(x, w);
+  for (int i = 0; i < 3; ++i) {
+    const matrix y = f(x, sn::frozen(w));
+    CHECK(distance(y, expected) < 1e-5f);
+  }
+  CHECK(f.statistics().preparations == 1);
+}
+
+TEST_CASE("two threads with weights of their own and shared ones") {
+  auto f = scaled_product();
+  const matrix x = matrix_of(5, 16, 1), shared = matrix_of(16, 8, 2);
+  const vector s = vector_of(16, 3);
+  const matrix expected = f(x, s, shared);
+  std::vector<int> wrong(4, 0);
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        matrix own = matrix_of(16, 8, 10 + t);
+        for (int i = 0; i < 50; ++i) {
+          const matrix y = f(x, sn::frozen(s), sn::frozen(shared));
+          if (i % 10 == 0) own.fill(static_cast<float>(i));
+          const matrix z = f(x, sn::frozen(s), sn::frozen(own)), plain = f(x, s, own);
+          for (std::int64_t k = 0; k < y.size(); ++k) {
+            if (std::abs(y.data()[k] - expected.data()[k]) > 1e-5f)
+              ++wrong[static_cast<std::size_t>(t)];
+            if (std::abs(z.data()[k] - plain.data()[k]) > 1e-4f)
+              ++wrong[static_cast<std::size_t>(t)];
+          }
+        }
+      });
+  }
+  CHECK(wrong == std::vector<int>(4, 0));
+  CHECK(f.statistics().preparations == 1 + 4 * 5);
+}
+
+TEST_CASE("values in use outlive the set they belong to") {
+  auto f = scaled_product();
+  const matrix x = matrix_of(3, 8, 1);
+  const vector s = vector_of(8, 2);
+  std::optional<matrix> w(matrix_of(8, 4, 3));
+  f(x, sn::frozen(s), sn::frozen(*w));
+  w.reset();
+  const matrix later = matrix_of(8, 4, 4);
+  CHECK(distance(f(x, sn::frozen(s), sn::frozen(later)), f(x, s, later)) < 1e-5f);
+}
+
+TEST_CASE("a memory budget counts what a call needs") {
+  auto f = sn::fuse([](auto x, auto w) { return sn::matmul(sn::exp(sn::matmul(x, w * w)), w); },
+                    {.memory_budget = 1});
+  auto free = sn::fuse([](auto x, auto w) { return sn::matmul(sn::exp(sn::matmul(x, w * w)), w); });
+  const matrix x = matrix_of(6, 16, 1), w = matrix_of(16, 16, 2);
+  CHECK(distance(f(x, sn::frozen(w)), free(x, w)) < 1e-3f);
+  CHECK(f.statistics().preparations == 1);
+}
+
+TEST_CASE("frozen arguments are not written") {
+  auto step = sn::fuse([](auto x, auto w) { return sn::assign(w, w + x); });
+  const matrix x = matrix_of(3, 4, 1);
+  matrix w = matrix_of(3, 4, 2);
+  const matrix before = w;
+  const char* const message = "assign: argument 1 is frozen; expected an argument that may change";
+  CHECK_THROWS_WITH_AS(step(x, sn::frozen(w)), message, sn::graph_error);
+  CHECK_THROWS_WITH_AS(step.prepare(x, sn::frozen(w)), message, sn::graph_error);
+  CHECK_THROWS_WITH_AS(step.explain(x, sn::frozen(w)), message, sn::graph_error);
+  CHECK(w == before);
+  step(x, w);
+  CHECK(!(w == before));
+
+  auto twice = sn::fuse([](auto v) { return v * 2.0f; });
+  CHECK_THROWS_WITH_AS(twice.into(w)(sn::frozen(w)),
+                       "into: output 0 overlaps argument 0, which is frozen; expected separate "
+                       "memory",
+                       sn::alias_error);
+  CHECK(distance(twice(sn::frozen(w)), twice(w)) == 0);
+
+  // What preparing throws, the call throws, and the next one tries again.
+  auto rows = sn::fuse([](auto x_, auto table, auto i) { return x_ + sn::gather(table, i, 0); });
+  sn::tensor<std::int64_t, 1> index{0, 2, 9};
+  CHECK_THROWS_AS(rows(x, sn::frozen(w), sn::frozen(index)), sn::index_error);
+  index(2) = 1;
+  index.touch();
+  CHECK(distance(rows(x, sn::frozen(w), sn::frozen(index)), rows(x, w, index)) == 0);
+}
