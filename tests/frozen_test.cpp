@@ -173,6 +173,12 @@ TEST_CASE("batches share what is packed, strides and other dtypes too") {
   rows.fill(0.5);
   CHECK(f(rows, sn::frozen(part, 1)) == f(rows, part));
   CHECK(report::has(f.explain(rows, sn::frozen(part, 1)), "packed prepared 0"));
+  // A column that is repeated is packed as what it is repeated to.
+  auto repeated = sn::fuse([](auto a, auto column) {
+    return sn::matmul(a, sn::exp(column) + sn::zeros_like(sn::transpose(column)));
+  });
+  const matrix a = matrix_of(15, 3, 1), column = matrix_of(3, 1, 2);
+  CHECK(distance(repeated(a, sn::frozen(column)), repeated(a, column)) < 1e-5f);
   // A matrix for every batch is multiplied as it is.
   sn::tensor<double, 3> v(4, 70, 5);
   v.fill(0.25);

@@ -47,15 +47,17 @@ struct raw_tensor {
   }
 };
 
-// Results of a program for these arguments, one per output.
+// Results of a program for these arguments, one per output. frozen[a]: is argument a frozen?
 inline std::vector<reference_tensor> run(sinter::program& p,
-                                         std::span<const reference_tensor> arguments) {
+                                         std::span<const reference_tensor> arguments,
+                                         const std::vector<bool>& frozen = {}) {
   std::vector<raw_tensor> in;
   std::vector<sinter::detail::argument_memory> memory;
   std::vector<shape_vector> shapes;
   for (const reference_tensor& x : arguments) in.push_back(raw_tensor::from(x));
   for (raw_tensor& x : in) {
     memory.push_back({x.bytes.data(), x.shape, sinter::row_major_strides(x.shape), x.bytes.size()});
+    memory.back().is_frozen = memory.size() <= frozen.size() && frozen[memory.size() - 1];
     shapes.push_back(x.shape);
   }
   const std::vector<std::int64_t> symbols = sinter::ir::symbol_values(p.traced(), shapes);

@@ -195,11 +195,16 @@ class candidate_enumeration {
 
   // The value, before it was repeated for every batch, that is one matrix; -1 if there is none.
   int one_matrix(int value) const {
-    if (const form* f = g_[value].find(ir::op::broadcast_to)) value = f->operands[0];
     const ir::symbolic_shape& shape = g_[value].shape;
-    for (std::size_t axis = 0; axis + 2 < shape.size(); ++axis)
-      if (!(shape[axis] == ir::dim(1))) return -1;
-    return shape.size() < 2 ? -1 : value;
+    const std::size_t rank = shape.size();
+    if (rank == 2) return value;
+    const form* f = g_[value].find(ir::op::broadcast_to);
+    const int once = f != nullptr ? f->operands[0] : value;
+    const ir::symbolic_shape& from = g_[once].shape;
+    if (!(from[rank - 2] == shape[rank - 2]) || !(from[rank - 1] == shape[rank - 1])) return -1;
+    for (std::size_t axis = 0; axis + 2 < rank; ++axis)
+      if (!(from[axis] == ir::dim(1))) return -1;
+    return once;
   }
 
   // The operands of a product are memory; a constant one is stored first (by its copy nest).
