@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -471,6 +473,11 @@ TEST_CASE("a memory budget counts what a call needs") {
   CHECK(f.statistics().preparations == 1);
 }
 
+// A temporary would be gone before the next call; of a view nobody knows the version.
+static_assert(std::is_constructible_v<sn::frozen<matrix>, const matrix&>);
+static_assert(!std::is_constructible_v<sn::frozen<matrix>, matrix>);
+static_assert(!std::is_constructible_v<sn::frozen<sn::view<float, 2>>, sn::view<float, 2>>);
+
 TEST_CASE("frozen arguments are not written") {
   auto step = sn::fuse([](auto x, auto w) { return sn::assign(w, w + x); });
   const matrix x = matrix_of(3, 4, 1);
@@ -490,6 +497,10 @@ TEST_CASE("frozen arguments are not written") {
                        "memory",
                        sn::alias_error);
   CHECK(distance(twice(sn::frozen(w)), twice(w)) == 0);
+  // Nor under another name.
+  CHECK_THROWS_AS(
+      (sn::fuse([](auto a, auto v) { return sn::assign(a, v * 2.0f); })(w, sn::frozen(w))),
+      sn::alias_error);
 
   // What preparing throws, the call throws, and the next one tries again.
   auto rows = sn::fuse([](auto x_, auto table, auto i) { return x_ + sn::gather(table, i, 0); });

@@ -74,7 +74,7 @@ class plan_division {
     const auto all_fixed = [&](const auto& extents) {
       return fixed_.all_fixed(whole_.dims, extents);
     };
-    bool fixed = all_fixed(n.space);
+    bool fixed = all_fixed(n.space) && fixed_.is_fixed(whole_.dims, n.hidden.offset);
     for (const step& s : n.body) fixed = fixed && fixed_.is_fixed(whole_.dims, s.extent);
     for (const piece& p : n.pieces) fixed = fixed && all_fixed(p.offset);
     for (const store& s : n.stores)
