@@ -42,6 +42,23 @@ constexpr int expand_everything() {
   }
   return g.failed() ? -1 : g.size() - before;
 }
+// An expansion of rope, traced: its last extent may be a symbol.
+constexpr bool expand_rope() {
+  ir::graph g;
+  const dim s = g.dims.symbol(0), d = g.dims.symbol(1);
+  for (const dim depth : {d, dim(6)})
+    for (std::int64_t neighbours : {0, 1}) {
+      const value x = ir::argument(g, dtype::f32, 0, {s, depth}),
+                  p = ir::iota(g, dtype::i64, {s}, 0);
+      const int in[] = {x.id, p.id};
+      const std::int64_t attributes[] = {ir::bits_of(100), neighbours, 0, 0};
+      const value v = ir::expand(g, op::rope, in, attributes);
+      if (v.id < 0 || !(v.shape() == x.shape())) return false;
+    }
+  return !g.failed();
+}
+static_assert(expand_rope(), "rope expands in constant evaluation");
+
 static_assert(expand_everything() > 20, "composites expand in constant evaluation");
 
 bool close(const reference_tensor& a, const reference_tensor& b, double tolerance) {
@@ -197,4 +214,80 @@ TEST_CASE("an op that is no composite has no expansion and writes nothing") {
   CHECK(ir::expand(g, op::add, in, {}).id == -1);
   CHECK(ir::expand_elementwise(g, op::add, in).id == -1);
   CHECK(g.size() == before);
+}
+
+namespace {
+
+// The rotation by its definition, one pair at a time.
+std::vector<double> rotated(const reference_tensor& x, std::span<const double> positions,
+                            std::size_t axis, double theta, bool neighbours) {
+  const auto depth = static_cast<std::size_t>(x.shape.back());
+  std::size_t inner = 1;
+  for (std::size_t i = axis + 1; i + 1 < x.shape.size(); ++i)
+    inner *= static_cast<std::size_t>(x.shape[i]);
+  std::vector<double> out = x.data;
+  for (std::size_t row = 0; row * depth < out.size(); ++row)
+    for (std::size_t i = 0; i < depth / 2; ++i) {
+      const double angle =
+          positions[row / inner % positions.size()] *
+          std::pow(theta, -2 * static_cast<double>(i) / static_cast<double>(depth));
+      const std::size_t a = row * depth + (neighbours ? 2 * i : i),
+                        b = row * depth + (neighbours ? 2 * i + 1 : i + depth / 2);
+      out[a] = x.data[a] * std::cos(angle) - x.data[b] * std::sin(angle);
+      out[b] = x.data[a] * std::sin(angle) + x.data[b] * std::cos(angle);
+    }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("rope turns pairs by its definition, as an op and expanded, traced and bound") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    random_case c(seed);
+    const std::int64_t depth = 2 * c.draw(1, 9), places = c.draw(0, 7);
+    const std::int64_t axis = c.draw(0, 2);
+    shape_vector shape{c.draw(1, 3), c.draw(1, 3), c.draw(1, 3), depth};
+    shape[axis] = places;
+    const bool neighbours = seed % 2 == 0;
+    const value x = c.argument(dtype::f32, 0, shape);
+    const value p = ir::argument(c.g, dtype::i32, 1, {x.extent(static_cast<int>(axis))});
+    const int in[] = {x.id, p.id};
+    const std::int64_t attributes[] = {ir::bits_of(50), neighbours ? 1 : 0, 0, axis};
+    const int whole = ir::append(c.g, op::rope, in, attributes);
+    const value expanded = ir::expand(c.g, op::rope, in, attributes);
+    const int back[] = {whole, p.id};
+    const std::int64_t inverse[] = {ir::bits_of(50), neighbours ? 1 : 0, 1, axis};
+    c.g.outputs = {{whole, -1}, {expanded.id, -1}, {ir::append(c.g, op::rope, back, inverse), -1}};
+    INFO("seed " << seed << "\n" << ir::to_text(c.g));
+    REQUIRE_NOTHROW(ir::verify(c.g));
+    reference_tensor given[] = {c.floats(shape, 3), ir::filled(dtype::i32, {places}, 0)};
+    for (double& at : given[1].data) at = static_cast<double>(c.draw(-20, 20));
+    const auto made = ir::interpret(c.g, given);
+    const reference_tensor expected{
+        dtype::f32, shape,
+        rotated(given[0], given[1].data, static_cast<std::size_t>(axis), 50, neighbours)};
+    CHECK(close(made[0], expected, 1e-12));
+    CHECK(close(made[1], made[0], 3e-5));  // the expansion's angles are f32
+    CHECK(close(made[2], given[0], 1e-12));
+  }
+}
+
+TEST_CASE("what rope does not take") {
+  const auto fails = [](const ir::symbolic_shape& x, const ir::symbolic_shape& p, dtype type,
+                        std::int64_t axis, bool neighbours) {
+    ir::graph g;
+    g.symbol_values = {7};
+    const value a = ir::argument(g, type, 0, x), b = ir::argument(g, dtype::i64, 1, p);
+    ir::append(g, op::rope, {a.id, b.id}, {ir::bits_of(10), neighbours ? 1 : 0, 0, axis});
+  };
+  using sinter::dtype;
+  CHECK_NOTHROW(fails({3, 4}, {3}, dtype::f64, 0, true));
+  CHECK_NOTHROW(fails({3, 0}, {3}, dtype::f64, 0, false));
+  CHECK_THROWS_AS(fails({3, 5}, {3}, dtype::f32, 0, false), shape_error);
+  CHECK_THROWS_AS(fails({3, 4}, {2}, dtype::f32, 0, false), shape_error);
+  CHECK_THROWS_AS(fails({3, 4}, {3, 1}, dtype::f32, 0, false), shape_error);
+  CHECK_THROWS_AS(fails({4}, {4}, dtype::f32, 0, false), shape_error);
+  CHECK_THROWS_AS(fails({3, 4}, {4}, dtype::f32, 1, false), axis_error);
+  CHECK_THROWS_AS(fails({3, 4}, {3}, dtype::i64, 0, false), dtype_error);
+  CHECK_THROWS_AS(fails({1, 1, 1, 1, 1, 1, 3, 2}, {3}, dtype::f32, 6, true), shape_error);
 }

@@ -375,6 +375,11 @@ value apply_norm(const std::vector<value>& x) {
   const std::int64_t eps = sinter::ir::bits_of(0.01);
   return {x[0].owner, sinter::ir::append(*x[0].owner, Code, {x[0].id}, {Axes, eps})};
 }
+template <std::int64_t Neighbours, std::int64_t Inverse, std::int64_t Axis>
+value apply_rope(const std::vector<value>& x) {
+  return {x[0].owner, sinter::ir::append(*x[0].owner, op::rope, {x[0].id, x[1].id},
+                                         {sinter::ir::bits_of(10), Neighbours, Inverse, Axis})};
+}
 inline value apply_cross_entropy(const std::vector<value>& x) {
   return {x[0].owner, sinter::ir::append(*x[0].owner, op::cross_entropy, {x[0].id, x[1].id})};
 }
@@ -403,6 +408,17 @@ inline std::vector<gradient_case> composite_gradient_cases() {
                  op::cross_entropy,
                  apply_cross_entropy,
                  {cube, of({2, 2}, {2, 0, 1, 1}, dtype::u8)}});
+  const reference_tensor places = of({3}, {0, 7, 2}, dtype::i64);
+  out.push_back(
+      {"rope of halves", op::rope, apply_rope<0, 0, 1>, {spread_out({2, 3, 4}, -2, 2), places}});
+  out.push_back({"rope of neighbours",
+                 op::rope,
+                 apply_rope<1, 0, 1>,
+                 {spread_out({2, 3, 4}, -2, 2), places}});
+  out.push_back({"rope of places in front of heads, backwards",
+                 op::rope,
+                 apply_rope<0, 1, 0>,
+                 {spread_out({3, 2, 6}, -2, 2), of({3}, {5, 1, 1}, dtype::u8)}});
   out.push_back({"cross_entropy of one row",
                  op::cross_entropy,
                  apply_cross_entropy,

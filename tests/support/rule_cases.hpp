@@ -466,6 +466,12 @@ inline std::vector<rule_case> elementary_cases() {
        [](g& c, value x, value) {
          return with_expansion(raw(op::cross_entropy, {x, c.arg(dtype::i64, {c.a})}));
        }},
+      {"expand-rope",
+       [](g& c, value, value) {
+         const value x = c.arg(dtype::f32, {c.a, c.b, dim(2 * c.draw(1, 4))});
+         return with_expansion(raw(op::rope, {x, c.arg(dtype::i64, {c.b})},
+                                   {ir::bits_of(100), c.draw(0, 1), c.draw(0, 1), 1}));
+       }},
       {"expand-silu", [](g&, value x, value) { return with_expansion(unary(op::silu, x)); }},
       {"expand-gelu", [](g&, value x, value) { return with_expansion(unary(op::gelu, x)); }},
       {"expand-gelu-tanh",

@@ -52,4 +52,11 @@ constexpr void cross_entropy(const pullback& p) {
   p.add(0, (probabilities - ir::cast(is_label, logits.type())) * ir::reshape(p.adjoint, column));
 }
 
+// A rotation's transpose is its inverse.
+constexpr void rope(const pullback& p) {
+  p.add(0,
+        {&p.owner(), append(p.owner(), op::rope, {p.adjoint.id, p.operand(1).id},
+                            {p.attribute(0), p.attribute(1), 1 - p.attribute(2), p.attribute(3)})});
+}
+
 }  // namespace sinter::ir::backward

@@ -90,7 +90,8 @@ constexpr bool has_gradient_rule(op code) {
     case op::log_softmax:
     case op::layer_norm:
     case op::rms_norm:
-    case op::cross_entropy: return true;
+    case op::cross_entropy:
+    case op::rope: return true;
   }
   return false;
 }
@@ -173,6 +174,7 @@ constexpr void apply_gradient_rule(const pullback& p) {
     case op::layer_norm: return backward::layer_norm(p);
     case op::rms_norm: return backward::rms_norm(p);
     case op::cross_entropy: return backward::cross_entropy(p);
+    case op::rope: return backward::rope(p);
 
     case op::argument:
     case op::constant:

@@ -14,3 +14,4 @@
 #include <sinter/expr/operators.hpp>
 #include <sinter/expr/random.hpp>
 #include <sinter/expr/reductions.hpp>
+#include <sinter/expr/rope.hpp>

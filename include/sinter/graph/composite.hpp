@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <sinter/graph/build.hpp>
 
@@ -55,6 +56,50 @@ constexpr value expand_cross_entropy(value x, value labels) {
   return reshape((log_sum + largest) - logit, rows);
 }
 
+// Pairs (a, b) of an axis of even extent become (a cos - b sin, a sin + b cos), the angle of pair i
+// at position p being p theta^(-2 i / depth) (Su et al. 2021, "RoFormer"). Pairs are the neighbours
+// 2 i and 2 i + 1, or i of the first half and i of the second.
+constexpr value expand_rope(value x, value positions, std::span<const std::int64_t> attributes) {
+  graph& g = *x.owner;
+  const int last = x.rank() - 1, axis = static_cast<int>(attributes[3]);
+  const double theta = double_of(attributes[0]);
+  const bool neighbours = attributes[1] != 0, inverse = attributes[2] != 0;
+  const symbolic_shape shape = x.shape();
+  const dim depth = shape.back(), half = g.dims.floor_div(depth, dim(2)),
+            whole = g.dims.add(half, half);
+  if (depth == dim(0)) return x;
+
+  // [places, 1, ..., pairs], in the order of x's axes from `axis` on.
+  const value exponent = iota(g, x.type(), {half}, 0) * (-2.0 / extent_scalar(g, x.type(), depth));
+  const value rate = elementwise(op::pow, {constant_like(x, theta), exponent});
+  symbolic_shape column = symbolic_shape::filled(static_cast<std::size_t>(last - axis + 1), dim(1));
+  column[0] = shape[axis];
+  const value angle = reshape(cast(positions, x.type()), column) * rate;
+  const value c = unary(op::cos, angle);
+  const value s = inverse ? -unary(op::sin, angle) : unary(op::sin, angle);
+
+  const auto part = [&](dim start, dim stop, std::int64_t step) {
+    symbolic_shape from = symbolic_shape::filled(shape.size(), dim(0)), to = shape;
+    inline_vector<std::int64_t, max_rank> steps;
+    steps.resize(shape.size(), 1);
+    from[last] = start;
+    to[last] = stop;
+    steps[last] = step;
+    return slice(x, from, to, steps);
+  };
+  // Without the last element the extent is `half` also where the depth is a symbol.
+  const dim end = depth.is_constant() ? depth : g.dims.sub(whole, dim(1));
+  const value a = neighbours ? part(dim(0), end, 2) : part(dim(0), half, 1);
+  const value b = neighbours ? part(dim(1), whole, 2) : part(half, whole, 1);
+  value turned[] = {a * c - b * s, a * s + b * c};
+  if (neighbours) {
+    symbolic_shape pairs = a.shape();
+    pairs.push_back(dim(1));
+    for (value& v : turned) v = reshape(v, pairs);
+  }
+  return reshape(concat(turned, neighbours ? last + 1 : last), shape);
+}
+
 }  // namespace detail
 
 /// Writes the composite `code` in primitives behind the last node of `g` and returns the node with
@@ -75,6 +120,10 @@ constexpr value expand(graph& g, op code, std::span<const int> inputs,
     case op::layer_norm: return detail::expand_layer_norm(x, axes, eps);
     case op::rms_norm: return detail::expand_rms_norm(x, axes, eps);
     case op::cross_entropy: return detail::expand_cross_entropy(x, second);
+    case op::rope: {
+      const std::vector<std::int64_t> own(attributes.begin(), attributes.end());
+      return detail::expand_rope(x, second, own);
+    }
     default: return {&g, -1};
   }
 }

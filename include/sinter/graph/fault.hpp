@@ -26,6 +26,7 @@ enum class fault_kind : std::uint8_t {
   assigned_twice,   // lhs: the argument's number
   rank_too_high,    // lhs: the rank, rhs: the limit
   repeated_axis,    // lhs: the axis, rhs: the rank
+  odd_extent,       // lhs: the extent
   not_an_extent,    // a number of a shape that is neither an integer nor computed from extents
 };
 
@@ -56,6 +57,7 @@ inline std::string expectation(const fault& f) {
       return "the operand must be a tensor argument of the function";
     case fault_kind::assigned_twice: return "argument " + l + " is assigned twice";
     case fault_kind::repeated_axis: return "axis " + l + " of rank " + r + " is named twice";
+    case fault_kind::odd_extent: return "extent " + l + " is odd";
     case fault_kind::not_an_extent:
       return "an extent must be an integer, or computed from extent(x, axis)";
     case fault_kind::rank_too_high: return "rank " + l + " exceeds the limit of " + r;

@@ -241,6 +241,41 @@ constexpr inferred infer_indexing(graph& g, op code, std::span<const int> in,
   return out;
 }
 
+// In a bound graph the depth becomes part of the class: it hardly varies, and halves and pairs of a
+// known number are known numbers too.
+constexpr inferred infer_rope(graph& g, std::span<const int> in,
+                              std::span<const std::int64_t> attributes) {
+  const node x = g[in[0]], positions = g[in[1]];
+  inferred out{x.type, x.shape, {}};
+  const auto rank = static_cast<std::int64_t>(x.shape.size());
+  const bool neighbours = attributes[1] != 0;
+  const std::int64_t axis = attributes[3];
+  const auto fault_of = [&](fault_kind kind, std::int64_t lhs, std::int64_t rhs = 0) {
+    out.problem = {kind, op::rope, lhs, rhs};
+    return out;
+  };
+  if (!is_floating(x.type))
+    return fault_of(fault_kind::wrong_dtype, static_cast<std::int64_t>(x.type));
+  if (!is_integral(positions.type))
+    return fault_of(fault_kind::wrong_dtype, static_cast<std::int64_t>(positions.type));
+  if (rank < 2) return fault_of(fault_kind::wrong_rank, rank, 2);
+  if (neighbours && rank == max_rank)
+    return fault_of(fault_kind::rank_too_high, rank, max_rank - 1);
+  if (axis < 0 || axis >= rank - 1) return fault_of(fault_kind::axis_out_of_range, axis, rank - 1);
+  if (positions.shape.size() != 1)
+    return fault_of(fault_kind::wrong_rank, static_cast<std::int64_t>(positions.shape.size()), 1);
+  if (!g.agree(x.shape[axis], positions.shape[0])) {
+    out.problem = disagree(g, op::rope, x.shape[axis], positions.shape[0]);
+    return out;
+  }
+  const dim depth = x.shape.back();
+  if (!depth.is_constant() && g.symbol_values.empty()) return out;
+  const dim known(depth.is_constant() ? depth.constant() : g.dims.evaluate(depth, g.symbol_values));
+  if (known.constant() % 2 != 0) return fault_of(fault_kind::odd_extent, known.constant());
+  if (!depth.is_constant()) g.guards.push_back({guard::fact::equal, depth, known});
+  return out;
+}
+
 constexpr inferred infer_composite(graph& g, op code, std::span<const int> in) {
   const node x = g[in[0]];
   inferred out{x.type, x.shape, {}};
@@ -287,7 +322,9 @@ constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in,
     case kind::movement: return detail::infer_movement(g, code, in, attributes, dims);
     case kind::contraction: break;
     case kind::indexing: return detail::infer_indexing(g, code, in, attributes, dims);
-    case kind::composite: return detail::infer_composite(g, code, in);
+    case kind::composite:
+      return code == op::rope ? detail::infer_rope(g, in, attributes)
+                              : detail::infer_composite(g, code, in);
     case kind::control: return {g[in[1]].type, g[in[1]].shape, {}};
   }
   return {};

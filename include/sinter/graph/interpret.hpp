@@ -134,6 +134,7 @@ class interpreter {
       }
       case kind::composite:
         if (n.code == op::cross_entropy) return detail::interpret_cross_entropy(*in[0], *in[1]);
+        if (n.code == op::rope) return detail::interpret_rope(*in[0], *in[1], attributes);
         return detail::interpret_normalisation(
             n.code, *in[0], attributes[0], attributes.size() > 1 ? double_of(attributes[1]) : 0);
       case kind::control: break;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include <sinter/graph/infer.hpp>
@@ -143,6 +144,31 @@ inline reference_tensor interpret_cross_entropy(const reference_tensor& logits,
     const double logit = valid ? logits.data[row[static_cast<std::size_t>(label)]] : 0.0;
     out.data.push_back(log_sum_exp(logits, row) - logit);
   }
+  return out;
+}
+
+// Every pair turned by its own angle; attributes as in graph.hpp.
+inline reference_tensor interpret_rope(const reference_tensor& x, const reference_tensor& positions,
+                                       std::span<const std::int64_t> attributes) {
+  const double theta = double_of(attributes[0]), sign = attributes[2] != 0 ? -1 : 1;
+  const bool neighbours = attributes[1] != 0;
+  const std::size_t axis = static_cast<std::size_t>(attributes[3]), last = x.shape.size() - 1;
+  const std::int64_t depth = x.shape[last];
+  const shape_vector strides = row_major_strides(x.shape);
+  reference_tensor out = x;
+  for_each_index(x.shape, [&](const shape_vector& index) {
+    const std::int64_t j = index[last];
+    const std::int64_t pair = neighbours ? j / 2 : j % (depth / 2);
+    const bool second = neighbours ? j % 2 == 1 : j >= depth / 2;
+    const std::int64_t distance = neighbours ? 1 : depth / 2;
+    const double angle =
+        sign * positions.data[static_cast<std::size_t>(index[axis])] *
+        std::pow(theta, -2.0 * static_cast<double>(pair) / static_cast<double>(depth));
+    const std::size_t at = offset_of(index, strides);
+    const double partner = x.data[second ? at - static_cast<std::size_t>(distance)
+                                         : at + static_cast<std::size_t>(distance)];
+    out.data[at] = x.data[at] * std::cos(angle) + (second ? 1 : -1) * partner * std::sin(angle);
+  });
   return out;
 }
 

@@ -95,6 +95,7 @@ enum class op : std::uint8_t {
   layer_norm,
   rms_norm,
   cross_entropy,
+  rope,
   // control
   gradient,
 };
@@ -222,6 +223,7 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::layer_norm, "layer_norm", 1, kind::composite, accepts::floating, yields::same, false, 0},
     {op::rms_norm, "rms_norm", 1, kind::composite, accepts::floating, yields::same, false, 0},
     {op::cross_entropy, "cross_entropy", 2, kind::composite, accepts::any, yields::same, false, 0},
+    {op::rope, "rope", 2, kind::composite, accepts::any, yields::same, false, 0},
 
     {op::gradient, "gradient", 2, kind::control, accepts::floating, yields::same, false, 0},
 }};

@@ -88,6 +88,10 @@ inline std::string attribute_text(const graph& g, int id) {
     case op::rms_norm:
       return "axes: " + detail::mask_text(a[0]) +
              ", eps: " + number_text(dtype::f64, double_of(a[1]));
+    case op::rope:
+      return "theta: " + number_text(dtype::f64, double_of(a[0])) +
+             (a[1] != 0 ? ", neighbours" : ", halves") + (a[2] != 0 ? ", inverse" : "") +
+             ", axis: " + std::to_string(a[3]);
     case op::permute: return "axes: " + detail::list_text(a);
     case op::pad:
       return "before: " + detail::every_other_dim(g, dims, 0) +

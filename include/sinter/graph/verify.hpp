@@ -113,6 +113,11 @@ class verifier {
         check_counts(id, 2, 0);
         check_mask(id, rank);
         return expect(double_of(attributes[1]) >= 0, id, "its eps must not be negative");
+      case op::rope:
+        check_counts(id, 4, 0);
+        expect(double_of(attributes[0]) > 0, id, "its theta must be above zero");
+        return expect((attributes[1] | attributes[2] | 1) == 1, id,
+                      "its pairing and direction must be 0 or 1");
       case op::reshape:
       case op::broadcast_to:
       case op::sum_to: return check_counts(id, 0, shape_dims(id));

@@ -18,10 +18,8 @@ std::optional<class_id> expansion(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   std::vector<int> in{side["?x"].id};
   std::vector<std::int64_t> attributes;
-  if constexpr (Code == op::cross_entropy)
-    in.push_back(side["?labels"].id);
-  else
-    attributes = side.attributes("?a");
+  if constexpr (ir::info(Code).arity == 2) in.push_back(side["?y"].id);
+  if constexpr (Code != op::cross_entropy) attributes = side.attributes("?a");
   return side.finish(ir::expand(side.terms(), Code, in, attributes));
 }
 
@@ -44,8 +42,9 @@ inline rule_table composite_rules() {
        expansion<op::log_softmax>},
       {"expand-layer-norm", expand, reassociates, "(layer_norm[?a] ?x)", expansion<op::layer_norm>},
       {"expand-rms-norm", expand, reassociates, "(rms_norm[?a] ?x)", expansion<op::rms_norm>},
-      {"expand-cross-entropy", expand, reassociates, "(cross_entropy ?x ?labels)",
+      {"expand-cross-entropy", expand, reassociates, "(cross_entropy ?x ?y)",
        expansion<op::cross_entropy>},
+      {"expand-rope", expand, reassociates, "(rope[?a] ?x ?y)", expansion<op::rope>},
       {"expand-silu", expand, reassociates, "(silu ?x)", elementwise_expansion<op::silu>},
       {"expand-gelu", expand, reassociates, "(gelu ?x)", elementwise_expansion<op::gelu>},
       {"expand-gelu-tanh", expand, reassociates, "(gelu_tanh ?x)",
