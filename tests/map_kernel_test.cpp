@@ -306,10 +306,10 @@ TEST_CASE_TEMPLATE("the library computes what its regions say", T, float, double
   for (const ir::instruction& instruction : exec::library_instructions<T>()) {
     const std::size_t n = 333;
     const std::vector<T> x = random_values<T>(n, 3), y = random_values<T>(n, 4),
-                         z = random_values<T>(n, 5);
-    const T* vectors[] = {x.data(), y.data(), z.data()};
+                         z = random_values<T>(n, 5), w = random_values<T>(n, 6);
+    const T* vectors[] = {x.data(), y.data(), z.data(), w.data()};
     const T* scalars[] = {&s, &t};
-    const void* operands[3 + 2];
+    const void* operands[4 + 2];
     int next_vector = 0, next_scalar = 0;
     for (int k = 0; k < instruction.structure.leaf_count; ++k)
       operands[k] =

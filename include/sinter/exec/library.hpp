@@ -113,7 +113,22 @@ constexpr auto library_regions(dtype type) {
     const int d = squared_difference.add_node(op::sub, x, y);
     squared_difference.add_node(op::mul, d, d);
   }
-  return std::array<ir::traced_region, 13>{{{scale_shift},
+  // a c - b s and a c + b s: a rotated pair.
+  ir::region turned_first = empty;
+  {
+    const int a = turned_first.add_leaf(false), c = turned_first.add_leaf(false);
+    const int b = turned_first.add_leaf(false), s = turned_first.add_leaf(false);
+    const int first = turned_first.add_node(op::mul, a, c);
+    turned_first.add_node(op::sub, first, turned_first.add_node(op::mul, b, s));
+  }
+  ir::region turned_second = empty;
+  {
+    const int a = turned_second.add_leaf(false), c = turned_second.add_leaf(false);
+    const int b = turned_second.add_leaf(false), s = turned_second.add_leaf(false);
+    const int first = turned_second.add_node(op::mul, a, c);
+    turned_second.add_node(op::add, first, turned_second.add_node(op::mul, b, s));
+  }
+  return std::array<ir::traced_region, 15>{{{scale_shift},
                                             {multiply_then_add},
                                             {center_scale},
                                             {exp_shifted, true},
@@ -125,7 +140,9 @@ constexpr auto library_regions(dtype type) {
                                             {blend},
                                             {normalize},
                                             {inverse_deviation},
-                                            {squared_difference, true}}};
+                                            {squared_difference, true},
+                                            {turned_first},
+                                            {turned_second}}};
 }
 
 /// The library's instructions for T (float or double).

@@ -14,6 +14,25 @@
 
 namespace sinter::exec {
 
+namespace detail {
+
+// Fewer than Registers registers of elements: whole ones without a call. Rows of 32 floats are half
+// a step, and calls of memcpy for their operands took as long as the arithmetic of a rotation. Not
+// a loop, which compilers turn into that call.
+template <std::size_t Registers, class T>
+[[gnu::always_inline]] inline void copy_short(std::int64_t n, const T* from, T* to) {
+  std::int64_t done = 0;
+  if constexpr (Floating<T>)
+    unrolled<Registers>([&](auto) __attribute__((always_inline)) {
+      if (done + lanes<T> > n) return;
+      store<T>(to + done, load<T>(from + done));
+      done += lanes<T>;
+    });
+  if (done < n) std::memcpy(to + done, from + done, static_cast<std::size_t>(n - done) * sizeof(T));
+}
+
+}  // namespace detail
+
 /// Evaluates region R over n elements; see ir::map_function for the operands. R.type is f32 or f64;
 /// a region whose last node is a truth value writes bools. The bits of an element depend neither on
 /// its position nor on n, since all steps run the same code. Allocates nothing.
@@ -58,7 +77,7 @@ void map_kernel(std::int64_t n, const void* const* operands, void* result) {
           leaf[k] += n - step;
         } else {
           for (std::int64_t i = 0; i < step; i += lanes<T>) store<T>(padded[k] + i, simd<T>(T(1)));
-          std::memcpy(padded[k], leaf[k], static_cast<std::size_t>(n) * sizeof(T));
+          detail::copy_short<at_once>(n, leaf[k], padded[k]);
           leaf[k] = padded[k];
         }
       }
@@ -69,7 +88,7 @@ void map_kernel(std::int64_t n, const void* const* operands, void* result) {
     for (std::int64_t i = 0; i < end; i += step) run_step(i, out);
     if (!at_rest) break;
     if (n < step) {
-      std::memcpy(target, last_step, static_cast<std::size_t>(n) * sizeof(out_type));
+      detail::copy_short<at_once>(n, last_step, target);
       return;
     }
     detail::unrolled<leaf_count>([&](auto k) {
