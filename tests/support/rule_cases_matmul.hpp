@@ -47,6 +47,20 @@ inline std::vector<rule_case> matmul_factor_cases() {
          const value x = c.arg({c.k, c.n}), y = c.arg({c.k, 9}), s = c.arg({c.n, 1});
          return sides{matmul(x, y, true) * s, matmul(x * reshape(s, {1, c.n}), y, true)};
        }},
+      {"depth-order",
+       [](g& c, value, value) {  // pairs interleaved in both operands, keys shared by two batches
+         const ir::symbolic_shape pair{c.b, c.a, c.k, 1}, shared{1, c.n, c.k, 1};
+         const value p = c.arg(pair), q = c.arg(pair), r = c.arg(shared), s = c.arg(shared);
+         const dim depth = c.g.dims.mul(c.k, dim(2));
+         const value x = reshape(concat({p, q}, 3), {c.b, c.a, depth}),
+                     y = reshape(concat({r, s}, 3), {1, c.n, depth});
+         const auto flat = [&](value v, dim batch, dim rows) {
+           return reshape(v, {batch, rows, c.k});
+         };
+         const value u = concat({flat(p, c.b, c.a), flat(q, c.b, c.a)}, 2),
+                     v = concat({flat(r, dim(1), c.n), flat(s, dim(1), c.n)}, 2);
+         return sides{matmul(x, y, false, true), matmul(u, v, false, true)};
+       }},
       {"scale-into-operand",
        [](g& c, value, value) {
          const value x = c.arg({9, c.k}), y = c.arg({c.k, 8}), s = c.scalar();

@@ -6,6 +6,7 @@
 
 #include <sinter/rules/contraction.hpp>
 #include <sinter/rules/matmul_chain.hpp>
+#include <sinter/rules/matmul_depth.hpp>
 #include <sinter/rules/matmul_factors.hpp>
 #include <sinter/rules/matmul_sides.hpp>
 #include <sinter/rules/matmul_sums.hpp>
@@ -66,6 +67,7 @@ inline rule_table matmul_rules() {
       {"sum-over-batch", improve, reassociates, "(reduce_sum[?p] (matmul[?f] ?a ?b))",
        sum_over_batch},
       {"squeeze-batch", improve, exact, "(matmul[?f] ?a ?b)", squeeze_batch},
+      {"depth-order", improve, reassociates, "(matmul[?f] ?a ?b)", depth_order},
       {"outer-product", improve, reassociates, "(matmul[?f] ?a ?b)",
        outer_product},  // 0 + -0 is +0
       {"matrix-vector", improve, reassociates, "(matmul[?f] ?a ?b)", matrix_vector},
