@@ -40,6 +40,46 @@ void attention_sinter(benchmark::State& state) {
   count_flops(state, flops(state.range(0), state.range(1), 64));
 }
 
+// cos and sin of p 10000^(-2 i / depth): [length, depth / 2].
+struct angles {
+  sn::tensor<float, 2> cos, sin;
+  angles(std::int64_t length, std::int64_t depth) : cos(length, depth / 2), sin(length, depth / 2) {
+    for (std::int64_t p = 0; p < length; ++p)
+      for (std::int64_t i = 0; i < depth / 2; ++i) {
+        const double angle =
+            static_cast<double>(p) *
+            std::pow(10000, -2.0 * static_cast<double>(i) / static_cast<double>(depth));
+        cos.data()[p * depth / 2 + i] = static_cast<float>(std::cos(angle));
+        sin.data()[p * depth / 2 + i] = static_cast<float>(std::sin(angle));
+      }
+  }
+};
+
+void rope_attention_sinter(benchmark::State& state) {
+  inputs x(state.range(0), state.range(1), 64);
+  const angles table(state.range(1), 64);
+  auto f = sn::fuse([](auto q, auto k, auto v, auto c, auto s) {
+    const auto turned = [&](auto y) {
+      auto a = sn::slice(y, -1, 0, 32), b = sn::slice(y, -1, 32, 64);
+      return sn::concat(-1, a * c - b * s, b * c + a * s);
+    };
+    return sn::matmul(
+        sn::softmax(sn::matmul(turned(q), sn::permute(turned(k), {0, 2, 1})) * 0.125f), v);
+  });
+  for (auto _ : state) f.into(x.out)(x.q, x.k, x.v, table.cos, table.sin);
+  count_flops(state, flops(state.range(0), state.range(1), 64));
+}
+
+void rope_composite_sinter(benchmark::State& state) {
+  inputs x(state.range(0), state.range(1), 64);
+  auto f = sn::fuse([](auto q, auto k, auto v) {
+    return sn::matmul(
+        sn::softmax(sn::matmul(sn::rope(q), sn::permute(sn::rope(k), {0, 2, 1})) * 0.125f), v);
+  });
+  for (auto _ : state) f.into(x.out)(x.q, x.k, x.v);
+  count_flops(state, flops(state.range(0), state.range(1), 64));
+}
+
 void causal_attention_sinter(benchmark::State& state) {
   inputs x(state.range(0), state.range(1), 64);
   auto f = sn::fuse([](auto q, auto k, auto v) {
@@ -51,17 +91,31 @@ void causal_attention_sinter(benchmark::State& state) {
   count_flops(state, flops(state.range(0), state.range(1), 64));
 }
 
-void attention_with_eigen(benchmark::State& state, bool causal) {
+void attention_with_eigen(benchmark::State& state, bool causal, bool rope) {
   const std::int64_t heads = state.range(0), length = state.range(1), depth = 64;
   inputs x(heads, length, depth);
-  matrix scores(length, length);
+  const angles table(length, depth);
+  const Eigen::Map<const matrix> c(table.cos.data(), length, depth / 2),
+      s(table.sin.data(), length, depth / 2);
+  matrix scores(length, length), turned_q(length, depth), turned_k(length, depth);
+  const auto turn = [&](const auto& from, matrix& to) {
+    const auto a = from.leftCols(depth / 2).array(), b = from.rightCols(depth / 2).array();
+    to.leftCols(depth / 2) = a * c.array() - b * s.array();
+    to.rightCols(depth / 2) = b * c.array() + a * s.array();
+  };
   for (auto _ : state) {
     for (std::int64_t h = 0; h < heads; ++h) {
       const std::int64_t at = h * length * depth;
       const Eigen::Map<matrix> q(x.q.data() + at, length, depth), k(x.k.data() + at, length, depth),
           v(x.v.data() + at, length, depth);
       Eigen::Map<matrix> out(x.out.data() + at, length, depth);
-      scores.noalias() = q * k.transpose();
+      if (rope) {
+        turn(q, turned_q);
+        turn(k, turned_k);
+        scores.noalias() = turned_q * turned_k.transpose();
+      } else {
+        scores.noalias() = q * k.transpose();
+      }
       for (std::int64_t i = 0; i < length; ++i) {
         auto row = scores.row(i).array();
         if (causal) row.tail(length - i - 1) = -1e30f;
@@ -74,11 +128,18 @@ void attention_with_eigen(benchmark::State& state, bool causal) {
   }
   count_flops(state, flops(heads, length, depth));
 }
-void attention_eigen(benchmark::State& state) { attention_with_eigen(state, false); }
-void causal_attention_eigen(benchmark::State& state) { attention_with_eigen(state, true); }
+void attention_eigen(benchmark::State& state) { attention_with_eigen(state, false, false); }
+void causal_attention_eigen(benchmark::State& state) { attention_with_eigen(state, true, false); }
+void rope_attention_eigen(benchmark::State& state) { attention_with_eigen(state, false, true); }
 
 BENCHMARK(attention_sinter)->Name("attention/sinter")->Args({12, 512})->UseRealTime();
 BENCHMARK(attention_eigen)->Name("attention/eigen")->Args({12, 512})->UseRealTime();
+BENCHMARK(rope_attention_sinter)->Name("rope_attention/sinter")->Args({12, 512})->UseRealTime();
+BENCHMARK(rope_composite_sinter)
+    ->Name("rope_attention/sinter_composite")
+    ->Args({12, 512})
+    ->UseRealTime();
+BENCHMARK(rope_attention_eigen)->Name("rope_attention/eigen")->Args({12, 512})->UseRealTime();
 BENCHMARK(causal_attention_sinter)
     ->Name("causal_attention/sinter")
     ->Args({4, 4096})

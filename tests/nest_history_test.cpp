@@ -44,7 +44,7 @@ struct planned_graph {
   explicit planned_graph(ir::graph g, sn::rules::saturate_options options = {})
       : bound(std::move(g)),
         code(sn::detail::all_code()),
-        history(bound, options, code.instructions) {
+        history(bound, {}, options, code.instructions) {
     const std::vector<eq::class_id> outputs = sn::rules::load(saturated, bound);
     sn::rules::saturate(saturated, options);
     sn::planning::add_instructions(saturated, code.instructions);

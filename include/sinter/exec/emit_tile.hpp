@@ -397,8 +397,15 @@ class tile_emitter {
       if (!is_full_store(k, phase) || s_.stores[k].deferred != deferred || !stores_value(k, i))
         continue;
       const location source = full_vector(i);
-      if (s_.request().result_is_external ||
-          (source.where == memory::stream && source.index == s_.stores[k].stream))
+      if (s_.request().result_is_external) {
+        // What no command computes (a load in place, a value per row) is copied there.
+        const dtype type = s_.step(s_.store(k).step).type;
+        if (source.where != memory::external)
+          expand(p_.commands, source, type,
+                 {memory::external, value_class::full, size_byte(type), 0});
+        continue;
+      }
+      if (source.where == memory::stream && source.index == s_.stores[k].stream)
         continue;  // computed in place
       add(p_.commands, store_command(k), {&source, 1});
     }

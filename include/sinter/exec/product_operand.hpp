@@ -114,9 +114,8 @@ class product_operand {
 
 /// Batches of a product `a b...` whose right sides are the same matrices along the last batch axes
 /// are more rows of a: takes such axes off `batch_shape` and multiplies `rows`.
-template <class... Right>
-void fold_batches(shape_vector& batch_shape, std::int64_t& rows, product_operand& a,
-                  const Right&... right) {
+template <class Left, class... Right>
+void fold_batches(shape_vector& batch_shape, std::int64_t& rows, Left& a, const Right&... right) {
   while (!batch_shape.empty()) {
     const std::size_t axis = batch_shape.size() - 1;
     const std::int64_t extent = batch_shape[axis];

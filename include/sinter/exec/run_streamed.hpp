@@ -20,6 +20,7 @@
 #include <sinter/exec/product_operand.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
+#include <sinter/exec/streamed_operand.hpp>
 
 namespace sinter::exec {
 
@@ -52,13 +53,19 @@ class streamed_nest {
     rows_ = space[rank - 2];
     columns_ = space[rank - 1];
     memory_need out;
-    for (product_operand* operand : {&a_, &b_, &values_}) operand->bind(at, rank - 2, out);
+    a_.bind(at, rank - 2, out);
+    b_.bind(at, rank - 2, out);
+    values_.bind(at, rank - 2, out);
     depth_ = a_.columns();
     width_ = values_.columns();
     detail::require_step(a_.rows() == rows_ && b_.columns() == columns_ && b_.rows() == depth_ &&
                              values_.rows() == columns_,
                          *nest_, "the operands of the products do not fit");
     fold_batches(batch_shape_, rows_, a_, b_, values_);
+    if (space[rank - 2] != 0) {
+      a_.set_folded(rows_ / space[rank - 2]);
+      b_.set_folded(rows_ / space[rank - 2]);
+    }
     // Folded rows are those of several matrices.
     has_hidden_ = nest_->hidden.any && rows_ == space[rank - 2];
     if (has_hidden_) hidden_offset_ = at.evaluate(nest_->hidden.offset);
@@ -78,10 +85,13 @@ class streamed_nest {
   void run(const run_memory& memory) const {
     if (batch_ == 0 || rows_ == 0 || width_ == 0) return;
     // Every operand that is packed has its place in shared memory; packing one leaves the others.
-    for (const product_operand* operand : {&a_, &b_, &values_}) operand->pack(memory);
-    if (packs_once_)
-      for (int thread = 0; thread < thread_count(); ++thread)
-        packed(memory.scratch(thread)) = {-1, 0};
+    a_.pack(memory);
+    b_.pack(memory);
+    values_.pack(memory);
+    for (int thread = 0; thread < thread_count(); ++thread) {
+      if (packs_once_) packed(memory.scratch(thread)) = {-1, 0};
+      if (keeps_keys_) kept(memory.scratch(thread)) = {-1, 0};
+    }
     parallel_for(batch_ * row_blocks_, nest_->predicted_nanoseconds,
                  [&](std::int64_t task, int thread) {
                    run_rows(memory, memory.scratch(thread), task / row_blocks_,
@@ -100,9 +110,10 @@ class streamed_nest {
 
   static constexpr std::size_t packed_header = 64;
 
-  // The batch whose first blocks of columns a thread has packed.
+  // The batch of which a thread has packed the first `count` blocks of columns, or computed the
+  // first `count` keys.
   struct packed_state {
-    std::int64_t batch, blocks;
+    std::int64_t batch, count;
   };
 
   static int find_product(const planning::nest& nest) {
@@ -154,11 +165,22 @@ class streamed_nest {
         elements(divide_up(columns_, block_columns_) * (packed_keys_ + packed_values_));
     packs_once_ = !has_hidden_ && row_blocks_ > 1 && packed_bytes <= packed_limit;
     if (packs_once_) packed_offset_ = take(packed_header + packed_bytes);
+    if (a_.is_computed() || b_.is_computed())
+      prologue_offset_ = take(std::max(a_.scratch_bytes(), b_.scratch_bytes()));
+    if (a_.is_computed()) queries_offset_ = take(elements(block_rows_ * depth_));
+    const std::size_t keys_bytes = elements(columns_ * depth_);
+    keeps_keys_ = b_.is_computed() && !packs_once_ && keys_bytes <= planning::kept_operand_bytes;
+    if (b_.is_computed())
+      keys_offset_ =
+          take(packed_header + (keeps_keys_ ? keys_bytes : elements(block_columns_ * depth_)));
     need.per_thread = std::max(need.per_thread, end);
   }
 
   packed_state& packed(std::byte* scratch) const {
     return *reinterpret_cast<packed_state*>(scratch + packed_offset_);
+  }
+  packed_state& kept(std::byte* scratch) const {
+    return *reinterpret_cast<packed_state*>(scratch + keys_offset_);
   }
 
   // Later rows of a causal mask take longer: first and last ones in turn, so that consecutive tasks
@@ -182,6 +204,8 @@ class streamed_nest {
       std::memset(result.at, 0, static_cast<std::size_t>(bytes(rows * width_)));
       return;
     }
+    if (a_.is_computed())
+      a_.fill(memory, scratch + prologue_offset_, 0, first_row, rows, scratch + queries_offset_);
     tile_runner rest(rest_.program(), memory.bases, scratch);
     if (has_rest_) rest.begin();
     softmax_.begin(rows, states);
@@ -192,19 +216,21 @@ class streamed_nest {
       columns = std::min(block_columns_, columns_ - column);
       if (seen > column) columns = std::min(columns, round_up_to(seen - column, column_unit));
       const row_block scores{scratch + scores_offset_, rows, columns, columns};
-      matrix_product first{.m = rows,
-                           .n = columns,
-                           .k = depth_,
-                           .a = a_.at(memory, batch_shape_, batch, row, 0),
-                           .lda = a_.leading(),
-                           .transpose_a = a_.transposed(),
-                           .b = b_.at(memory, batch_shape_, batch, 0, column),
-                           .ldb = b_.leading(),
-                           .transpose_b = b_.transposed(),
-                           .c = scores.at,
-                           .ldc = scores.pitch,
-                           .accumulate = false,
-                           .workspace = scratch + workspace_offset_};
+      matrix_product first{
+          .m = rows,
+          .n = columns,
+          .k = depth_,
+          .a = a_.is_computed() ? scratch + queries_offset_
+                                : a_.at(memory, batch_shape_, batch, row, 0),
+          .lda = a_.leading(),
+          .transpose_a = a_.transposed(),
+          .b = b_.is_computed() ? nullptr : b_.at(memory, batch_shape_, batch, 0, column),
+          .ldb = b_.leading(),
+          .transpose_b = b_.transposed(),
+          .c = scores.at,
+          .ldc = scores.pitch,
+          .accumulate = false,
+          .workspace = scratch + workspace_offset_};
       matrix_product second{.m = rows,
                             .n = width_,
                             .k = columns,
@@ -218,7 +244,10 @@ class streamed_nest {
                             .ldc = sums.pitch,
                             .accumulate = column > 0,
                             .workspace = scratch + workspace_offset_};
-      if (packs_once_) use_packed(scratch, batch, column / block_columns_, first, second);
+      if (packs_once_)
+        use_packed(memory, scratch, batch, column / block_columns_, first, second);
+      else if (b_.is_computed())
+        first.b = keys(memory, scratch, batch, column, columns);
       multiply_(first);
       if (has_rest_) {
         rest.set_external({static_cast<std::byte*>(scores.at), scores.pitch, first_row, column});
@@ -234,24 +263,45 @@ class streamed_nest {
 
   // Lets the products read what this thread has packed for an earlier block of rows; blocks of
   // columns come in order, and all row blocks of a batch start at the first.
-  void use_packed(std::byte* scratch, std::int64_t batch, std::int64_t block, matrix_product& first,
-                  matrix_product& second) const {
+  void use_packed(const run_memory& memory, std::byte* scratch, std::int64_t batch,
+                  std::int64_t block, matrix_product& first, matrix_product& second) const {
     packed_state& state = packed(scratch);
     if (state.batch != batch) state = {batch, 0};
     std::byte* const left =
         scratch + packed_offset_ + packed_header + bytes(block * (packed_keys_ + packed_values_));
     std::byte* const right = left + bytes(packed_keys_);
-    if (block == state.blocks) {
+    if (block == state.count) {
+      if (b_.is_computed()) first.b = keys(memory, scratch, batch, block * block_columns_, first.n);
       first.pack_into = left;
       multiply_(first);
       first.pack_into = nullptr;
       second.pack_into = right;
       multiply_(second);
       second.pack_into = nullptr;
-      ++state.blocks;
+      ++state.count;
     }
     first.packed_b = left;
     second.packed_b = right;
+  }
+
+  // Keys [column, column + columns), computed now unless this thread has them; those of a batch are
+  // asked for from the first on.
+  const std::byte* keys(const run_memory& memory, std::byte* scratch, std::int64_t batch,
+                        std::int64_t column, std::int64_t columns) const {
+    const std::int64_t own = b_.distinct_batch(batch_shape_, batch);
+    std::byte* const first = scratch + keys_offset_ + packed_header;
+    if (!keeps_keys_) {
+      b_.fill(memory, scratch + prologue_offset_, own, column, columns, first);
+      return first;
+    }
+    packed_state& state = kept(scratch);
+    if (state.batch != own) state = {own, 0};
+    if (const std::int64_t end = column + columns; state.count < end) {
+      b_.fill(memory, scratch + prologue_offset_, own, state.count, end - state.count,
+              first + bytes(state.count * depth_));
+      state.count = end;
+    }
+    return first + bytes(column * depth_);
   }
 
   // The scores from this column on are hidden in all rows: would they change anything? They weigh 0
@@ -276,16 +326,17 @@ class streamed_nest {
   gemm_function multiply_;
   const online_softmax& softmax_;
   bound_tile rest_;
-  product_operand a_, b_, values_;
+  streamed_operand a_, b_;
+  product_operand values_;
   shape_vector batch_shape_;
   std::int64_t batch_ = 1, rows_ = 0, columns_ = 0, depth_ = 0, width_ = 0;
   std::int64_t block_rows_ = 1, block_columns_ = 1, row_blocks_ = 1;
   strided_view result_;
-  bool has_rest_ = false, has_hidden_ = false, packs_once_ = false;
+  bool has_rest_ = false, has_hidden_ = false, packs_once_ = false, keeps_keys_ = false;
   std::int64_t hidden_offset_ = 0;
   std::int64_t packed_keys_ = 0, packed_values_ = 0;  // elements per block of columns
   std::size_t scores_offset_ = 0, sums_offset_ = 0, states_offset_ = 0, workspace_offset_ = 0,
-              packed_offset_ = 0;
+              packed_offset_ = 0, prologue_offset_ = 0, queries_offset_ = 0, keys_offset_ = 0;
 };
 
 }  // namespace sinter::exec

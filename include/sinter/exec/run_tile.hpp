@@ -310,6 +310,12 @@ class tile_runner {
 
   void expand(const command& c, const location& from) {
     const std::size_t size = c.target.element_size;
+    if (c.target.where == location::memory::external) {
+      for (std::int64_t row = 0; row < height_; ++row)
+        strided_load(width_, address(from, row), from.extent == value_class::full ? 1 : 0, size,
+                     address(c.target, row));
+      return;
+    }
     if (c.target.extent == value_class::row)
       return fill(height_, address(from, 0), size, address(c.target, 0));
     if (from.extent == value_class::single)

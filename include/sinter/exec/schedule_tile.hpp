@@ -29,6 +29,7 @@ struct walk_request {
   int stored_external = -1;
   bool external_packed = false;     // the rows of the external value lie one behind the other
   bool result_is_external = false;  // the only store goes over the external value
+  bool in_place = false;            // short rows are used where they are too
   // Where the only store goes, if that is not simply its buffer (a block of it, or memory that is
   // no buffer).
   const strided_view* destination = nullptr;
@@ -126,7 +127,8 @@ class tile_schedule {
   // call per row costs about as much as 64 elements.
   bool usable_in_place(const stream& s) const {
     if (!s.linear || s.step != 1) return false;
-    return program.tile_rows == 1 || (s.dense && whole_rows()) || program.chunk >= 64;
+    return request_.in_place || program.tile_rows == 1 || (s.dense && whole_rows()) ||
+           program.chunk >= 64;
   }
 
   // Computed in one phase and used in a later one.

@@ -61,7 +61,8 @@ inline std::vector<std::vector<std::string>> origins_of(
   if (!c.report.out_of_time()) {
     ir::graph bound = c.bound;
     bound.guards.resize(c.binding_guards);
-    nest_history history(bound, saturation_options(options), instructions);
+    nest_history history(bound, c.saturated.language().fixed(), saturation_options(options),
+                         instructions);
     if (!history.agrees_with(c.saturated))
       throw graph_error("explain: saturation with proofs gave another e-graph");
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = history.rules_in(history.of(p.nests[i]));

@@ -33,12 +33,14 @@ struct history_link {
 /// A saturation that remembers.
 class nest_history {
  public:
-  /// `bound` and `options` must be what the plan's e-graph was saturated from, `instructions` what
-  /// was added to it. Takes three to four times as long as that.
-  nest_history(const ir::graph& bound, rules::saturate_options options,
-               std::span<const ir::instruction> instructions)
+  /// `bound`, `fixed` (what frozen arguments fix) and `options` must be what the plan's e-graph was
+  /// saturated from, `instructions` what was added to it. Takes three to four times as long as
+  /// that.
+  nest_history(const ir::graph& bound, const ir::fixed_inputs& fixed,
+               rules::saturate_options options, std::span<const ir::instruction> instructions)
       : instructions_(instructions) {
     eqsat::record_proofs(graph_);
+    graph_.language().fixed() = fixed;
     rules::load(graph_, bound);
     traced_end_ = graph_.class_id_end();
     // Recording takes longer, and what it finds must not depend on that.

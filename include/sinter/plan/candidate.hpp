@@ -15,22 +15,31 @@
 
 #include <sinter/plan/cut.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/plan/prologue.hpp>
 #include <sinter/plan/streamed.hpp>
 
 namespace sinter::planning {
 
+// Which operands of a streamed nest it computes itself.
+struct computed_operands {
+  bool a = false, b = false;
+  friend bool operator==(const computed_operands&, const computed_operands&) = default;
+};
+
 struct candidate {
   nest_kind kind{};
-  int root = -1;             // the value it is made for
-  int form = -1;             // kinds that stand for one op: the form of the root
-  cut inside;                // tile, column, matmul, streamed: what is computed and what is read
-  weighted_sum weighted;     // streamed; `inside` is a cut of its scores
-  int packed = -1;           // matmul: the value of the right side, if it is packed once
-  bool reordered = false;    // tile: a reduction over axes that are not the last ones
-  std::vector<int> outputs;  // values it stores, the root first
-  std::vector<int> reads;    // values that must be stored before
-  double nanoseconds = 0;    // predicted for the extents at hand
-  double cost = 0;           // of these, what one call has to pay for
+  int root = -1;               // the value it is made for
+  int form = -1;               // kinds that stand for one op: the form of the root
+  cut inside;                  // tile, column, matmul, streamed: what is computed and what is read
+  weighted_sum weighted;       // streamed; `inside` is a cut of its scores
+  computed_operands computed;  // streamed
+  int packed = -1;             // matmul: the value of the right side, if it is packed once
+  bool reordered = false;      // tile: a reduction over axes that are not the last ones
+  std::vector<int> outputs;    // values it stores, the root first
+  std::vector<int> reads;      // values that must be stored before
+  double prologue_work = 0;    // streamed: nanoseconds for the operands it computes
+  double nanoseconds = 0;      // predicted for the extents at hand
+  double cost = 0;             // of these, what one call has to pay for
 };
 
 // What is computed once is shared by so many calls. Not infinitely many, so that it is done in the
@@ -54,6 +63,7 @@ class candidate_enumeration {
       : g_(g),
         cuts_(cuts),
         options_(options),
+        dims_(g.terms().dims),
         demanded_(static_cast<std::size_t>(g.size()), false) {
     for (int root : roots) demand(root);
     while (!queue_.empty()) {
@@ -70,6 +80,19 @@ class candidate_enumeration {
   }
 
   const std::vector<candidate>& all() const { return candidates_; }
+  /// How a streamed nest with this cut of its scores would compute operand 0 or 1 of the product on
+  /// the way; nothing if it cannot, or has nothing to compute. Offsets are written into `dims`.
+  std::optional<operand_prologue> prologue_of(const cut& inside, std::size_t operand,
+                                              ir::dim_table& dims) const {
+    const auto& flags = g_.payload(product_of(inside)).attributes;
+    // Rows of a block must be rows of the operand as it is seen.
+    if (flags[operand] != static_cast<std::int64_t>(operand)) return std::nullopt;
+    if (inside.factors[0] == inside.factors[1] || reads_factor(inside, operand))
+      return std::nullopt;
+    return prologue_finder(g_, cuts_, dims)
+        .of(inside.factors[operand], computed_elements(inside, operand));
+  }
+
   bool is_goal(int value) const { return demanded_[static_cast<std::size_t>(value)]; }
 
   // In memory from the start, or no memory at all.
@@ -141,12 +164,56 @@ class candidate_enumeration {
       for (const cut& inside : cuts_.of(w.scores))
         if (inside.product >= 0 && inside.inner_axes == 0 &&
             g_[inside.product].type == g_[w.scores].type)
-          add(nest_kind::streamed, v, -1, inside, false, w);
+          streamed(v, inside, w);
+  }
+
+  // Operands in memory, or computed on the way; also one of each.
+  void streamed(int v, const cut& inside, const weighted_sum& w) {
+    add(nest_kind::streamed, v, -1, inside, false, w);
+    const bool a = prologue_of(inside, 0, dims_).has_value(),
+               b = prologue_of(inside, 1, dims_).has_value();
+    if (a) add(nest_kind::streamed, v, -1, inside, false, w, {true, false});
+    if (b) add(nest_kind::streamed, v, -1, inside, false, w, {false, true});
+    if (a && b) add(nest_kind::streamed, v, -1, inside, false, w, {true, true});
+  }
+
+  const form& product_of(const cut& inside) const {
+    const auto place =
+        std::ranges::lower_bound(inside.body, inside.product, {}, &std::pair<int, int>::first);
+    return g_[inside.product].forms[static_cast<std::size_t>(place->second)];
+  }
+
+  // Does more than the product read this operand of it?
+  bool reads_factor(const cut& inside, std::size_t operand) const {
+    for (const auto& [v, f] : inside.body)
+      if (v != inside.product &&
+          std::ranges::find(g_[v].forms[static_cast<std::size_t>(f)].operands,
+                            inside.factors[operand]) !=
+              g_[v].forms[static_cast<std::size_t>(f)].operands.end())
+        return true;
+    return false;
+  }
+
+  // Elements of an operand that a streamed nest computes in all: each query once; each key once
+  // for every block of rows, unless a thread keeps them.
+  double computed_elements(const cut& inside, std::size_t operand) const {
+    const value_class& x = g_[inside.factors[operand]];
+    const std::size_t rank = x.shape.size();
+    const double distinct =
+        std::min(x.elements, g_[resolve(g_, inside.factors[operand]).base].elements);
+    const double bytes = static_cast<double>(g_.extent(x.shape[rank - 2])) *
+                         static_cast<double>(g_.extent(x.shape[rank - 1])) *
+                         static_cast<double>(size_of(x.type));
+    if (operand == 0 || bytes <= static_cast<double>(kept_operand_bytes)) return distinct;
+    const value_class& scores = g_[inside.product];
+    return x.elements *
+           std::ceil(static_cast<double>(g_.extent(scores.shape[scores.shape.size() - 2])) / 128);
   }
 
   void add(nest_kind kind, int root, int form_number, const cut& inside, bool reordered = false,
-           const weighted_sum& weighted = {}) {
-    candidate c{kind, root, form_number, inside, weighted, -1, reordered, {root}, {}, 0, 0};
+           const weighted_sum& weighted = {}, const computed_operands& computed = {}) {
+    candidate c{kind,      root,   form_number, inside, weighted, computed, -1,
+                reordered, {root}, {},          0,      0,        0};
     const auto read = [&](int value) {
       const int base = kind == nest_kind::alias ? value : resolve(g_, value).base;
       if (is_immediate(g_[base]) && kind != nest_kind::alias) return;
@@ -154,9 +221,21 @@ class candidate_enumeration {
     };
     if (kind == nest_kind::tile || kind == nest_kind::column || kind == nest_kind::matmul ||
         kind == nest_kind::streamed) {
-      for (int leaf : inside.leaves) read(leaf);
+      const auto is_computed = [&](int value) {
+        return (computed.a && value == inside.factors[0]) ||
+               (computed.b && value == inside.factors[1]);
+      };
+      for (int leaf : inside.leaves)
+        if (!is_computed(leaf)) read(leaf);
       for (int factor : inside.factors)
-        if (factor >= 0) read_factor(c, factor);
+        if (factor >= 0 && !is_computed(factor)) read_factor(c, factor);
+      for (const std::size_t operand : {std::size_t{0}, std::size_t{1}})
+        if (operand == 0 ? computed.a : computed.b) {
+          const operand_prologue made = *prologue_of(inside, operand, dims_);
+          for (int base : made.reads)
+            if (std::ranges::find(c.reads, base) == c.reads.end()) c.reads.push_back(base);
+          c.prologue_work += made.work * computed_elements(inside, operand);
+        }
       if (kind == nest_kind::streamed) {
         read(weighted.values);
         read_factor(c, weighted.values);
@@ -282,7 +361,7 @@ class candidate_enumeration {
         break;
       case nest_kind::gather:
       case nest_kind::scatter_add: work += g_[c.root].elements * 0.5; break;
-      case nest_kind::streamed: work += streamed_work(c); break;
+      case nest_kind::streamed: work += streamed_work(c) + c.prologue_work; break;
       case nest_kind::matmul:
         if (c.packed >= 0) work -= packing_work(g_[c.packed]);
         break;
@@ -364,6 +443,7 @@ class candidate_enumeration {
   const value_graph& g_;
   const cut_enumeration& cuts_;
   plan_options options_;
+  ir::dim_table dims_;  // with the offsets inside operands that nests may compute
   std::vector<bool> demanded_;
   std::vector<int> queue_;
   std::vector<candidate> candidates_;

@@ -69,6 +69,9 @@ class cut_enumeration {
 
   std::span<const cut> of(int value) const { return cuts_[static_cast<std::size_t>(value)]; }
 
+  // What the best cut of the value takes, as far as can be said before anything is chosen.
+  double estimate(int value) const { return best_[static_cast<std::size_t>(value)]; }
+
   // The cut that only reads the value.
   cut leaf(int value) const {
     cut c;

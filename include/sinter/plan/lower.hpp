@@ -263,6 +263,8 @@ class lowering {
     n.space = g_[c.weighted.scores].shape;
     lower_product(n, c);
     n.accesses.push_back(access_to(c.weighted.values, true));
+    if (c.computed.a) lower_prologue(n, c, 0);
+    if (c.computed.b) lower_prologue(n, c, 1);
     n.transpose_values = c.weighted.transpose_values;
     n.score_scale = c.weighted.scale;
     n.hidden = causal_mask_finder(g_, out_.dims).of(g_[c.weighted.scores].id);
@@ -275,7 +277,10 @@ class lowering {
       const form& product = g_[v].forms[static_cast<std::size_t>(f)];
       n.transpose_a = g_.payload(product).attributes[0] != 0;
       n.transpose_b = g_.payload(product).attributes[1] != 0;
-      for (int operand : product.operands) n.accesses.push_back(access_to(operand, true));
+      for (std::size_t k = 0; k < 2; ++k)
+        n.accesses.push_back((k == 0 ? c.computed.a : c.computed.b)
+                                 ? access{-1, g_[product.operands[k]].shape, {}}
+                                 : access_to(product.operands[k], true));
       if (c.packed < 0) return;
       const int packed = packed_buffer(c.packed, n.transpose_b);
       n.accesses[1] = {packed, out_.buffers[static_cast<std::size_t>(packed)].shape, {}};
@@ -308,6 +313,47 @@ class lowering {
     out_.nests.push_back(std::move(n));
     packed_.push_back({value, transpose, buffer});
     return buffer;
+  }
+
+  void lower_prologue(nest& n, const candidate& c, std::size_t operand) {
+    const auto prologue = nests_.prologue_of(c.inside, operand, out_.dims);
+    for (const prologue_part& part : prologue->parts) {
+      nest program;  // of this part alone
+      program.space = part.space;
+      body_state s{program, c.inside, {}};
+      std::vector<int> step_at;
+      for (const prologue_value& made : part.body)
+        step_at.push_back(prologue_step(s, part, made, step_at));
+      for (step& each : program.body)
+        if (each.access >= 0) each.access += static_cast<int>(n.accesses.size());
+      for (access& a : program.accesses) n.accesses.push_back(std::move(a));
+      n.prologues[operand].push_back({part.space, part.offset, std::move(program.body)});
+    }
+    for (const step& each : n.prologues[operand][0].body)
+      if (each.access >= 0) n.accesses[operand].buffer = at(n.accesses, each.access).buffer;
+  }
+
+  static const access& at(const std::vector<access>& accesses, int number) {
+    return accesses[static_cast<std::size_t>(number)];
+  }
+
+  int prologue_step(body_state& s, const prologue_part& part, const prologue_value& made,
+                    const std::vector<int>& step_at) {
+    if (made.form >= 0) {
+      const form& f = g_[made.value].forms[static_cast<std::size_t>(made.form)];
+      step map{step_kind::map, level::full, g_[made.value].type, f.code};
+      if (f.fused >= 0) map.fused = &g_.instruction(f);
+      for (int operand : made.operands)
+        map.operands.push_back(step_at[static_cast<std::size_t>(operand)]);
+      return push(s, map);
+    }
+    const int number = read(s, made.value);
+    const step& load = s.n.body[static_cast<std::size_t>(number)];
+    if (load.kind != step_kind::load) return number;
+    access& seen = s.n.accesses[static_cast<std::size_t>(load.access)];
+    seen.shape = part.space;
+    seen.steps.insert(seen.steps.begin(), made.steps.begin(), made.steps.end());
+    return number;
   }
 
   int push(body_state& s, const step& made) {

@@ -5,6 +5,7 @@
 // the extents at hand.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -130,6 +131,17 @@ struct hidden_scores {
 // A packed right side has its columns padded to a multiple of so many elements (a cache line of
 // floats).
 inline constexpr std::int64_t packed_column_unit = 16;
+// Columns of an operand that the nest computes on the way, block by block of its rows: a tile
+// program whose last step is what they hold. Its loads are accesses of the nest.
+struct operand_part {
+  ir::symbolic_shape space;  // [batch..., rows, columns of this part]
+  ir::dim offset{};          // its first column
+  std::vector<step> body;
+  friend bool operator==(const operand_part&, const operand_part&) = default;
+};
+
+// Of an operand that a thread computes on the way, what it keeps for later blocks at most.
+inline constexpr std::size_t kept_operand_bytes = 1 << 20;
 
 struct nest {
   nest_kind kind{};
@@ -155,6 +167,9 @@ struct nest {
   bool transpose_values = false;
   double score_scale = 1;
   hidden_scores hidden;
+  // streamed: operands a and b where they are computed on the way; empty where they are read. The
+  // access of a computed operand has its shape, and a buffer that the first part reads.
+  std::array<std::vector<operand_part>, 2> prologues;
   // matmul: the epilogue reads what the result overwrites (w - rate * gradient), so the product
   // must not be computed in the result's memory but in scratch.
   bool product_in_scratch = false;

@@ -62,16 +62,22 @@ class plan_printer {
       out += (i == 0 ? "    found by: " : " -> ") + found_by[i];
     if (!found_by.empty()) out += "\n";
     if (n.kind == nest_kind::matmul || n.kind == nest_kind::streamed)
-      out += "    product of " + buffer_text(n.accesses[0]) + (n.transpose_a ? "^T" : "") +
-             " and " + (n.packed_b ? "packed " : "") + buffer_text(n.accesses[1]) +
-             (n.transpose_b ? "^T" : "") + "\n";
+      out += prologue_text(n) + "    product of " + operand_text(n, 0) +
+             (n.transpose_a ? "^T" : "") + " and " + (n.packed_b ? "packed " : "") +
+             operand_text(n, 1) + (n.transpose_b ? "^T" : "") + "\n";
     if (n.body.empty()) {
       for (const access& a : n.accesses) out += "    reads " + buffer_text(a) + "\n";
       for (const piece& piece : n.pieces) out += "    reads " + buffer_text(piece.source) + "\n";
       out += "    -> " + buffer_name(n.stores[0].buffer) + "\n";
       return out;
     }
-    for (std::size_t i = 0; i < n.body.size(); ++i) out += step_text(n, static_cast<int>(i));
+    for (std::size_t i = 0; i < n.body.size(); ++i) {
+      out += "    %" + std::to_string(i) + " = " + step_text(n, n.body[i]);
+      for (const store& st : n.stores)
+        if (st.step == static_cast<int>(i) && n.kind != nest_kind::streamed)
+          out += "  -> " + buffer_name(st.buffer);
+      out += "\n";
+    }
     if (n.kind == nest_kind::streamed)
       out += "    softmax of each row of %" + std::to_string(n.stores[0].step) +
              (n.score_scale == 1 ? "" : " * " + fixed(n.score_scale, 6)) + ", which weighs " +
@@ -126,9 +132,31 @@ class plan_printer {
     return out + "}";
   }
 
-  std::string step_text(const nest& n, int i) const {
-    const step& s = n.body[static_cast<std::size_t>(i)];
-    std::string out = "    %" + std::to_string(i) + " = ";
+  static bool is_computed(const nest& n, std::size_t operand) {
+    return !n.prologues[operand].empty();
+  }
+
+  // An operand of a product: a buffer, or computed on the way.
+  std::string operand_text(const nest& n, std::size_t operand) const {
+    if (n.kind != nest_kind::streamed || !is_computed(n, operand))
+      return buffer_text(n.accesses[operand]);
+    return (operand == 0 ? "a " : "b ") + p_.dims.to_string(n.accesses[operand].shape);
+  }
+
+  std::string prologue_text(const nest& n) const {
+    std::string out;
+    for (const std::size_t operand : {std::size_t{0}, std::size_t{1}})
+      for (const operand_part& part : n.prologues[operand]) {
+        out += std::string("    columns from ") + p_.dims.to_string(part.offset) + " of " +
+               (operand == 0 ? "a" : "b") + ", on the way:\n";
+        for (std::size_t i = 0; i < part.body.size(); ++i)
+          out += "      %" + std::to_string(i) + " = " + step_text(n, part.body[i]) + "\n";
+      }
+    return out;
+  }
+
+  std::string step_text(const nest& n, const step& s) const {
+    std::string out;
     using enum step_kind;
     switch (s.kind) {
       case load:
@@ -153,11 +181,8 @@ class plan_printer {
       case product: out += "product"; break;
     }
     for (int o : s.operands) out += " %" + std::to_string(o);
-    out += std::string(" : ") + std::string(name(s.type)) +
+    return out + " : " + std::string(name(s.type)) +
            (s.level == level::row && n.inner_axes > 0 ? " per row" : "");
-    for (const store& st : n.stores)
-      if (st.step == i && n.kind != nest_kind::streamed) out += "  -> " + buffer_name(st.buffer);
-    return out + "\n";
   }
 
   const plan& p_;

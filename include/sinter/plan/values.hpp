@@ -134,9 +134,21 @@ class value_graph {
     std::vector<eqsat::enode_view> out;
     for (const eqsat::enode_view& n : graph_.nodes(id))
       if (n.op == rules::fused_operator ||
-          (n.op < ir::op_count && executable(static_cast<ir::op>(n.op))))
+          (n.op < ir::op_count && executable(static_cast<ir::op>(n.op)) &&
+           !is_cut_out_of_itself(id, n)))
         out.push_back(n);
     return out;
+  }
+
+  // A slice of a concatenation of which the class is a part. Where the part is met first, following
+  // it would close a cycle at the concatenation, and lose that.
+  bool is_cut_out_of_itself(class_id id, const eqsat::enode_view& slice) const {
+    if (slice.op != static_cast<std::uint16_t>(ir::op::slice)) return false;
+    for (const eqsat::enode_view& n : graph_.nodes(graph_.find(slice.children[0])))
+      if (n.op == static_cast<std::uint16_t>(ir::op::concat))
+        for (class_id part : n.children)
+          if (graph_.find(part) == graph_.find(id)) return true;
+    return false;
   }
 
   void finish(class_id id, std::span<const eqsat::enode_view> nodes) {

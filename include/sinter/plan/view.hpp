@@ -37,19 +37,23 @@ inline const form* view_of(const value_graph& g, int value) {
   return nullptr;
 }
 
+inline view_step view_step_of(const value_graph& g, const value_class& v, const form& f) {
+  view_step s;
+  s.code = f.code;
+  for (std::int64_t a : g.payload(f).attributes) s.attributes.push_back(a);
+  for (ir::dim d : g.payload(f).dims) s.dims.push_back(d);
+  s.result = v.shape;
+  s.operand = g[f.operands[0]].shape;
+  return s;
+}
+
 // Follows the movements below a value down to what is stored: an argument, a constant, or a value
 // that no movement makes.
 inline resolved_view resolve(const value_graph& g, int value) {
   resolved_view out{value, {}};
   while (const form* step = view_of(g, out.base)) {
-    view_step s;
-    s.code = step->code;
-    for (std::int64_t a : g.payload(*step).attributes) s.attributes.push_back(a);
-    for (ir::dim d : g.payload(*step).dims) s.dims.push_back(d);
-    s.result = g[out.base].shape;
+    out.steps.push_back(view_step_of(g, g[out.base], *step));
     out.base = step->operands[0];
-    s.operand = g[out.base].shape;
-    out.steps.push_back(std::move(s));
   }
   return out;
 }
