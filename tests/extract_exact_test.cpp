@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <random>
 #include <vector>
@@ -41,8 +42,15 @@ class brute_force {
       : problem_(problem), choice_(problem.classes(), eq::no_id) {}
 
   double run() {
+    double best = infinity;
+    for_each([&](const eq::option_choice&, double cost) { best = std::min(best, cost); });
+    return best;
+  }
+
+  // visit(choice, cost)
+  void for_each(const std::function<void(const eq::option_choice&, double)>& visit) {
+    visit_ = visit;
     choose({problem_.roots.begin(), problem_.roots.end()}, 0);
-    return best_;
   }
 
  private:
@@ -53,7 +61,7 @@ class brute_force {
       for (const std::uint32_t r : problem_.roots) {
         if (!is_term(r, state)) return;
       }
-      best_ = std::min(best_, cost);
+      visit_(choice_, cost);
       return;
     }
     const std::uint32_t c = open.back();
@@ -80,7 +88,7 @@ class brute_force {
 
   const eq::extraction_problem& problem_;
   eq::option_choice choice_;
-  double best_ = infinity;
+  std::function<void(const eq::option_choice&, double)> visit_;
 };
 
 // The choice is one of the roots, has no cycle and costs what the solution says.
@@ -152,6 +160,46 @@ TEST_CASE("brute force over 10,000 random problems") {
   }
   CHECK(found > 3000);
   CHECK(sharing > 150);
+}
+
+TEST_CASE(
+    "landmarks: every choice has one of their options, and pays for its options beyond the bound") {
+  int bounded = 0, tight = 0, dearer = 0;
+  for (unsigned seed = 0; seed < 10'000; ++seed) {
+    CAPTURE(seed);
+    const auto problem = random_problem(seed, 4 + seed % 8, 3, {0, 1, 2, 3, 4.5, 5.1});
+    std::size_t work = 1'000'000;
+    const eq::landmark_bound bound = eq::bound_by_landmarks(problem, work);
+    double best = infinity;
+    brute_force(problem).for_each([&](const eq::option_choice& choice, double cost) {
+      best = std::min(best, cost);
+      double rest = 0;
+      for (const std::uint32_t i : choice) {
+        if (i == eq::no_id) continue;
+        rest += bound.rest[i];
+        REQUIRE(cost >= bound.total + bound.excess[i] - 1e-9);
+      }
+      REQUIRE(cost >= bound.total + rest - 1e-9);
+      for (const eq::landmark& mark : bound.landmarks) {
+        REQUIRE(std::ranges::any_of(
+            mark.options, [&](std::uint32_t i) { return choice[problem.options[i].owner] == i; }));
+      }
+    });
+    REQUIRE(bound.total <= best + 1e-9);
+    CHECK((bound.total == infinity) == (best == infinity));
+    if (best == infinity || best == 0) continue;
+    CHECK(work < 1'000'000);
+    ++bounded;
+    tight += bound.total >= best - 1e-9 ? 1 : 0;
+    dearer += bound.excess != bound.rest ? 1 : 0;
+
+    // What was found when the work ran out.
+    std::size_t little = 20;
+    CHECK(eq::bound_by_landmarks(problem, little).total <= bound.total + 1e-9);
+  }
+  CHECK(bounded > 2500);
+  CHECK(10 * tight > 9 * bounded);
+  CHECK(dearer > 300);
 }
 
 TEST_CASE("only what the roots need is chosen, and no cycle, whatever it earns") {
