@@ -97,11 +97,13 @@ class exact_search {
     out.cost = out.bound = 0;
     if (whole.classes() == 0) return out;
     const std::vector<problem_part> parts = connected_parts(whole);
-    if (parts.size() == 1) return solve_connected(whole, limit, from);
+    if (parts.size() == 1) return solve_connected(whole, limit, from, landmarks(whole));
+    std::vector<landmark_bound> marks;
     std::vector<double> bounds;
     std::size_t size = 0;
     for (const problem_part& part : parts) {
-      bounds.push_back(first_bound(part.problem));
+      marks.push_back(landmarks(part.problem));
+      bounds.push_back(std::max(marks.back().total, price_total(part.problem)));
       out.bound += bounds.back();
       size += part.problem.options.size();
     }
@@ -112,8 +114,9 @@ class exact_search {
                            static_cast<double>(std::max<std::size_t>(size, 1));
       size -= parts[k].problem.options.size();
       const std::size_t rest = keep_back(share);
-      const outcome one = solve_connected(parts[k].problem, limit - (out.bound - bounds[k]),
-                                          renumbered(from, parts[k].class_of, whole.classes()));
+      const outcome one =
+          solve_connected(parts[k].problem, limit - (out.bound - bounds[k]),
+                          renumbered(from, parts[k].class_of, whole.classes()), marks[k]);
       work_ += rest;
       out.bound += std::max(0.0, one.bound - bounds[k]);
       out.cost += one.cost;
@@ -145,20 +148,20 @@ class exact_search {
     return disjoint_bound(q).compute();
   }
 
-  double first_bound(const extraction_problem& q) {
-    if (!q.has_negative_cost()) return landmarks(q).total;
+  // Of prices before they are raised, where costs below zero leave no other bound.
+  double price_total(const extraction_problem& q) {
+    if (!q.has_negative_cost()) return -infinity;
     price_bound prices(q, work_);
     prices.start();
     return prices.evaluate();
   }
 
-  outcome solve_connected(const extraction_problem& q, double limit, const guide& from) {
+  outcome solve_connected(const extraction_problem& q, double limit, const guide& from,
+                          const landmark_bound& marks) {
     outcome best;
     best.choice = derive(q, combine::sum).choice;
     best.cost = keep_reachable(q, best.choice);
-    if (stopped()) return best;
     const bool cold = from.prices.empty() && !from.by_landmarks;
-    const landmark_bound marks = landmarks(q);
     raise_bound(best, marks.total, limit);
     if (cold && !is_done(best, limit)) raise_bound(best, disjoint_total(q), limit);
     if (is_done(best, limit) || stopped()) return best;
@@ -238,8 +241,9 @@ class exact_search {
         kept = bound.prices();
       }
       if (reached >= enough(target) || work_ == 0) break;
-      // Where prices end up above landmarks they are not far below them after so many steps.
-      if (cold && round == 60 && reached < known - (target - known)) return false;
+      // Where prices end up above landmarks (babble, impress) they are at 0.88 of them by then; on
+      // the 15 problems of the gym where they do not, at less than 0.68 for the most part.
+      if (cold && round == 10 && reached < 0.8 * known) return false;
       if (round % 20 == 0) {
         take_guided(bound, q, best);
         if (stopped()) break;
