@@ -284,6 +284,10 @@ TEST_CASE("fuse takes a budget as an option; one weight that all layers share") 
     CHECK(w.data()[i] == doctest::Approx(v.data()[i]).epsilon(1e-4));
   const std::string report = limited.explain(x, v, 0.5f);
   CHECK(report.find("budget: 68.4 KiB for the arena, kept; without it") != std::string::npos);
+  CHECK(report.find(" % above the least of these nests\n") != std::string::npos);
+  CHECK(free.explain(x, w, 0.5f).find(" us, the least of these nests\n") != std::string::npos);
+  auto hasty = sn::fuse(training_step, {.extraction_work = 1});
+  CHECK(hasty.explain(x, w, 0.5f).find(" % above the least of these nests\n") != std::string::npos);
 }
 
 TEST_CASE("random graphs under a budget agree with the reference interpreter") {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Planning: a transformer's training graph in under a second, memory plans that hold what they
-// promise, a verifier that rejects a corrupted one.
+// Planning: a transformer's training graph in under a second and near the optimum, small graphs
+// proved optimal, memory plans that hold what they promise, a verifier that rejects a corrupted
+// one.
 #include <chrono>
 
 #include <doctest/doctest.h>
 
+#include "support/deep_graph.hpp"
 #include "support/run_graph.hpp"
 #include "support/sanitized.hpp"
 #include "support/transformer_graph.hpp"
@@ -21,8 +23,8 @@ using sn::dtype;
 
 namespace {
 
-sn::planning::planned plan_of(const ir::graph& bound,
-                              std::span<const ir::instruction> instructions) {
+sn::planning::planned plan_of(const ir::graph& bound, std::span<const ir::instruction> instructions,
+                              const sn::planning::plan_options& options = {}) {
   sn::rules::tensor_egraph graph;
   const auto outputs = sn::rules::load(graph, bound);
   sn::rules::saturate(graph);
@@ -34,8 +36,11 @@ sn::planning::planned plan_of(const ir::graph& bound,
     if (bound[id].code == op::argument)
       arguments = std::max(arguments, static_cast<int>(bound.attributes(id)[1]) + 1);
   return sn::planning::make_plan(graph, bound.symbol_values, outputs, assigned, arguments,
-                                 instructions);
+                                 instructions, options);
 }
+
+// How far above the optimum a plan may be, as a fraction of its cost.
+double gap_of(const sn::planning::planned& p) { return 1 - p.plan.cost_bound / p.plan.cost; }
 
 ir::graph softmax_chain() {
   ir::graph g;
@@ -64,11 +69,46 @@ TEST_CASE("a transformer training graph of some 750 nodes is planned in under a 
         seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   MESSAGE(bound.size() << " nodes, " << p.plan.nests.size() << " nests of " << p.candidates
-                       << " considered, " << seconds << " s, arena " << p.plan.arena_bytes
-                       << " of at least " << p.plan.lower_bound_bytes);
+                       << " considered, " << seconds << " s, gap " << gap_of(p) << ", arena "
+                       << p.plan.arena_bytes << " of at least " << p.plan.lower_bound_bytes);
+  CHECK(p.plan.cost_bound <= p.plan.cost);
+  CHECK(gap_of(p) <= 0.02);
   if (!test_support::sanitized) CHECK(seconds < 1.0);
   CHECK(p.plan.arena_bytes >= p.plan.lower_bound_bytes);
   CHECK(p.plan.arena_bytes <= 2 * p.plan.lower_bound_bytes);
+}
+
+TEST_CASE("plans of training steps of up to 100 nodes are proved optimal") {
+  const sn::program_code code = sinter::detail::all_code();
+  const auto check = [&](const ir::graph& g) {
+    CAPTURE(g.size());
+    REQUIRE(g.size() <= 100);
+    CHECK(gap_of(plan_of(g, code.instructions)) <= 1e-9);
+  };
+  check(sn::test::transformer_training_step({.blocks = 0}));
+  check(sn::test::deep_training_step({.layers = 4}));
+  check(sn::test::deep_training_step({.layers = 2, .activation = op::gelu}));
+  check(sn::test::deep_training_step({.layers = 4, .activation = op::relu}));
+  check(sn::test::deep_training_step({.layers = 3, .residual = true}));
+  check(sn::test::deep_training_step(
+      {.layers = 2, .activation = op::silu, .residual = true, .dropout = true}));
+}
+
+TEST_CASE("more work never makes a plan dearer, and proves that of 300 nodes optimal") {
+  const sn::program_code code = sinter::detail::all_code();
+  const ir::graph g = sn::test::transformer_training_step({.blocks = 1});
+  const auto little = plan_of(g, code.instructions, {.extraction_work = 1});
+  const auto usual = plan_of(g, code.instructions);
+  const auto more = plan_of(g, code.instructions, {.extraction_work = 20'000'000});
+  CHECK(usual.plan.cost <= little.plan.cost);
+  CHECK(more.plan.cost <= usual.plan.cost);
+  CHECK(gap_of(little) > gap_of(usual));
+  CHECK(gap_of(usual) > 0);
+  CHECK(gap_of(usual) < 0.02);
+  CHECK(gap_of(more) <= 1e-9);
+  // A bound is one for every plan.
+  CHECK(usual.plan.cost_bound <= more.plan.cost * (1 + 1e-9));
+  CHECK(little.plan.cost_bound <= more.plan.cost * (1 + 1e-9));
 }
 
 TEST_CASE("the memory verifier rejects buffers that lie over each other") {

@@ -104,6 +104,13 @@ inline std::string preparation_text(const preparation& p, const prepared_values&
   return out;
 }
 
+// How far the plan is from the cheapest one of the nests considered.
+inline std::string optimality_text(const planning::plan& p) {
+  const double gap = p.cost - p.cost_bound;
+  if (gap <= 1e-9 * p.cost) return "the least of these nests";
+  return "at most " + planning::fixed(100 * gap / p.cost, 2) + " % above the least of these nests";
+}
+
 inline std::string explain_text(const shape_class& c, const planning::planned& made,
                                 std::span<const std::int64_t> symbols,
                                 const std::vector<std::vector<std::string>>& origins,
@@ -120,8 +127,7 @@ inline std::string explain_text(const shape_class& c, const planning::planned& m
   out += "plan: " + std::to_string(p.nests.size()) + " nests, " + std::to_string(made.candidates) +
          " considered for " + std::to_string(made.goals) + " values in " +
          planning::fixed(made.seconds * 1e3, 2) + " ms; predicted " +
-         planning::in_microseconds(p.cost) + ", bound " + planning::in_microseconds(p.cost_bound) +
-         "\n";
+         planning::in_microseconds(p.cost) + ", " + optimality_text(p) + "\n";
   const planning::plan_printer printer(p);
   double total = 0;
   for (std::size_t i = 0; i < p.nests.size(); ++i) {

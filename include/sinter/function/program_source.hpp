@@ -245,9 +245,11 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
   auto made = std::make_shared<detail::bucket>();
   for (std::int64_t s : symbols) made->corner.push_back(planning::bucket_corner(s));
   ++statistics_.extractions;
-  made->planned = planning::make_plan(
-      c.saturated, symbols, c.outputs, assigned_, arguments_, code_.instructions,
-      {.reassociate = options_.reassociate, .memory_budget = options_.memory_budget});
+  made->planned = planning::make_plan(c.saturated, symbols, c.outputs, assigned_, arguments_,
+                                      code_.instructions,
+                                      {.reassociate = options_.reassociate,
+                                       .memory_budget = options_.memory_budget,
+                                       .extraction_work = options_.extraction_work});
   if (!made->planned.preparation.nests.empty()) {
     for (const auto& each : c.preparations)
       if (each->plan() == made->planned.preparation) made->preparation = each;

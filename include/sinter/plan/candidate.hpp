@@ -54,6 +54,8 @@ struct plan_options {
   bool reassociate = true;
   // Bytes of the arena; 0: no limit. What does not fit is computed again instead of stored.
   std::size_t memory_budget = 0;
+  // Of the search for the cheapest nests, see `eqsat::extract_options`; 0: by their number.
+  std::size_t extraction_work = 0;
 };
 
 class candidate_enumeration {

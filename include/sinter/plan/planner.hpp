@@ -59,7 +59,7 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   const cut_enumeration cuts(values);
   const candidate_enumeration nests(values, cuts, roots, options);
   goal_graph goals(graph, values, nests);
-  const selection chosen = selector(values, nests, goals, roots).run();
+  const selection chosen = selector(values, nests, goals, roots, options).run();
   if (!(chosen.cost < std::numeric_limits<double>::infinity()))
     throw graph_error("plan: no nests compute all outputs");
 

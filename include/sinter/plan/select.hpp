@@ -77,12 +77,17 @@ struct selection {
 class selector {
  public:
   selector(const value_graph& g, const candidate_enumeration& nests, const goal_graph& goals,
-           std::span<const int> roots)
+           std::span<const int> roots, const plan_options& options = {})
       : g_(g),
         nests_(nests),
         goals_(goals),
         roots_(roots.begin(), roots.end()),
-        alternatives_(g, nests) {}
+        work_(options.extraction_work),
+        alternatives_(g, nests) {
+    // Training steps of up to 102 nodes (750 nests) are proved optimal by 0.2 to 0.9 M, some 5 ms;
+    // 775 nodes with 5,900 nests need 2 M (26 ms) for their best plan.
+    if (work_ == 0) work_ = 1'000'000 + 300 * nests.all().size();
+  }
 
   selection run() {
     selection out = first_choice();
@@ -108,11 +113,8 @@ class selector {
     std::vector<eqsat::class_id> roots;
     for (int r : roots_)
       if (goals_.has(r)) roots.push_back(goals_.of(r));  // an argument is stored already
-    // By the size of the problem: 775 nodes with 5,900 nests need 2 M (26 ms) for their best plan,
-    // a training step of 53 nodes with 270 nests has it after 0.3 M (1.5 ms).
-    const std::size_t work = 200'000 + 400 * nests_.all().size();
     const auto found =
-        eqsat::extract_dag(graph, std::span<const eqsat::class_id>(roots), cost, work);
+        eqsat::extract_dag(graph, std::span<const eqsat::class_id>(roots), cost, work_);
 
     selection out;
     out.lower_bound = found.lower_bound;
@@ -169,6 +171,7 @@ class selector {
   const candidate_enumeration& nests_;
   const goal_graph& goals_;
   std::vector<int> roots_;
+  std::size_t work_;
   value_nests alternatives_;
 };
 
