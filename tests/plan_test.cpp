@@ -87,7 +87,7 @@ TEST_CASE("plans of training steps of up to 100 nodes are proved optimal") {
   };
   check(sn::test::transformer_training_step({.blocks = 0}));
   check(sn::test::deep_training_step({.layers = 4}));
-  check(sn::test::deep_training_step({.layers = 2, .activation = op::gelu}));
+  check(sn::test::deep_training_step({.layers = 3, .activation = op::gelu}));
   check(sn::test::deep_training_step({.layers = 4, .activation = op::relu}));
   check(sn::test::deep_training_step({.layers = 3, .residual = true}));
   check(sn::test::deep_training_step(

@@ -84,9 +84,9 @@ class selector {
         roots_(roots.begin(), roots.end()),
         work_(options.extraction_work),
         alternatives_(g, nests) {
-    // Training steps of up to 102 nodes (750 nests) are proved optimal by 0.2 to 0.9 M, some 5 ms;
+    // Training steps of up to 102 nodes (900 nests) are proved optimal by 0.2 to 1.5 M, 2 to 10 ms;
     // 775 nodes with 5,900 nests need 2 M (26 ms) for their best plan.
-    if (work_ == 0) work_ = 1'000'000 + 300 * nests.all().size();
+    if (work_ == 0) work_ = std::max<std::size_t>(2'000'000, 400 * nests.all().size());
   }
 
   selection run() {
@@ -165,6 +165,8 @@ class selector {
     s.nest_of = choice.nests();
     // Anew, because differences add up their rounding.
     s.cost = nest_choice(alternatives_, roots_, s.nest_of).cost();
+    // The extractor adds up in another order.
+    s.lower_bound = std::min(s.lower_bound, s.cost);
   }
 
   const value_graph& g_;
