@@ -41,9 +41,9 @@ struct program_options {
   /// error: the smallest plan found runs, and `explain` says so.
   std::size_t memory_budget = 0;
   /// How hard to search for the cheapest nests, in entries of lists touched, some 10 ns each; 0: by
-  /// their number, 2 million and more. That proves training steps of up to 100 ops optimal, and larger
-  /// ones within some 1 % of it; `explain` says how far. 20 million prove a training step of 300
-  /// ops. The same work gives the same plan on every machine.
+  /// their number, 2 million and more. That proves training steps of up to 100 ops optimal, and
+  /// larger ones within some 1 % of it; `explain` says how far. 20 million prove a training step of
+  /// 300 ops. The same work gives the same plan on every machine.
   std::size_t extraction_work = 0;
 };
 
