@@ -29,6 +29,8 @@ class random_graph_generator : random_graph_pool {
 
   random_graph run() {
     for (int i = 0; i < options_.steps; ++i) step();
+    // Behind the others, so that the graphs of older seeds stay parts of the new ones.
+    if (chance(20)) rope_step();
     return {live_graph(), arguments_};
   }
 
@@ -316,6 +318,18 @@ class random_graph_generator : random_graph_pool {
       if (i < axis || i >= axis + width) whole.push_back(x->extent(i));
     }
     offer(ir::scatter_add(*x, indices_below(whole[axis], counter), axis, whole));
+  }
+
+  void rope_step() {
+    const auto x =
+        find([](value v) { return is_floating(v.type()) && v.rank() >= 2 && v.rank() < max_rank; });
+    if (!x) return;
+    const int last = x->rank() - 1;
+    const auto axis = static_cast<int>(draw(0, last - 1));
+    const value even = ir::concat(std::array{*x, *x}, last);
+    const value positions = ir::iota(g_, dtype::i64, {x->extent(axis)}, 0);
+    offer({&g_, ir::append(g_, op::rope, {even.id, positions.id},
+                           {ir::bits_of(choose({100.0, 1e4})), draw(0, 1), draw(0, 1), axis})});
   }
 
   void normalisation_step() {
