@@ -3,12 +3,14 @@
 // region, that is per structure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include <sinter/exec/evaluate_region.hpp>
+#include <sinter/exec/partial.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
 
@@ -16,19 +18,26 @@ namespace sinter::exec {
 
 namespace detail {
 
-// Fewer than Registers registers of elements: whole ones without a call. Rows of 32 floats are half
-// a step, and calls of memcpy for their operands took as long as the arithmetic of a rotation. Not
-// a loop, which compilers turn into that call.
-template <std::size_t Registers, class T>
+// Fewer than Registers registers of elements, and ones behind them.
+template <int Registers, Floating T>
+[[gnu::always_inline]] inline void pad_short(std::int64_t n, const T* from, T* padded) {
+  unrolled<Registers>([&](auto u) __attribute__((always_inline)) {
+    constexpr std::int64_t first = static_cast<std::int64_t>(u()) * lanes<T>;
+    // A pointer behind the elements is not formed.
+    store<T>(padded + first, load_part<T>(from + std::min(n, first), n - first, T(1)));
+  });
+}
+
+// The first n of Registers registers of results.
+template <int Registers, class T>
 [[gnu::always_inline]] inline void copy_short(std::int64_t n, const T* from, T* to) {
-  std::int64_t done = 0;
   if constexpr (Floating<T>)
-    unrolled<Registers>([&](auto) __attribute__((always_inline)) {
-      if (done + lanes<T> > n) return;
-      store<T>(to + done, load<T>(from + done));
-      done += lanes<T>;
+    unrolled<Registers>([&](auto u) __attribute__((always_inline)) {
+      constexpr std::int64_t first = static_cast<std::int64_t>(u()) * lanes<T>;
+      store_part<T>(to + std::min(n, first), n - first, load<T>(from + first));
     });
-  if (done < n) std::memcpy(to + done, from + done, static_cast<std::size_t>(n - done) * sizeof(T));
+  else
+    std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
 }
 
 }  // namespace detail
@@ -76,8 +85,7 @@ void map_kernel(std::int64_t n, const void* const* operands, void* result) {
         if (n >= step) {
           leaf[k] += n - step;
         } else {
-          for (std::int64_t i = 0; i < step; i += lanes<T>) store<T>(padded[k] + i, simd<T>(T(1)));
-          detail::copy_short<at_once>(n, leaf[k], padded[k]);
+          detail::pad_short<at_once>(n, leaf[k], padded[k]);
           leaf[k] = padded[k];
         }
       }

@@ -6,10 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include <sinter/exec/evaluate_region.hpp>
 #include <sinter/exec/map_kernel.hpp>
+#include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/graph/regions.hpp>
@@ -54,28 +54,28 @@ void map_reduce_kernel(std::int64_t n, const void* const* operands, void* result
     return sums.all();
   };
   const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
-  const simd<T> all = detail::reduce_halves<M, T>(0, whole, block);
+  simd<T> all = detail::reduce_halves<M, T>(0, whole, block);
 
-  alignas(64) T last[static_cast<std::size_t>(lanes<T>)];
   if (rest != 0) {
     alignas(64) T padded[R.leaf_count][static_cast<std::size_t>(lanes<T>)];
     detail::unrolled<R.leaf_count>([&](auto k) {
       if constexpr (!R.is_scalar(k)) {
-        store<T>(padded[k], simd<T>(T(1)));
-        std::memcpy(padded[k], leaf[k] + whole * lanes<T>,
-                    static_cast<std::size_t>(rest) * sizeof(T));
+        store<T>(padded[k], load_part<T>(leaf[k] + whole * lanes<T>, rest, T(1)));
         leaf[k] = padded[k];
       }
     });
     detail::region_values<R, 1> values;
     detail::load_scalars<R, 1>(values, leaf);
     detail::evaluate_region<R, 1>(values, leaf, 0);
-    store<T>(last, detail::result_of<R, 1>(values, 0));
-    if (out != nullptr)
-      std::memcpy(out + whole * lanes<T>, last, static_cast<std::size_t>(rest) * sizeof(T));
+    const simd<T> x = detail::result_of<R, 1>(values, 0);
+    if (out != nullptr) store_part<T>(out + whole * lanes<T>, rest, x);
+    // Behind the rest stands the identity.
+    alignas(64) T last[static_cast<std::size_t>(lanes<T>)];
+    store<T>(last, x);
+    all = detail::combine<M>(all, load_part<T>(last, rest, detail::identity_of<M, T>()));
   }
   auto& target = *static_cast<T*>(accumulator);
-  target = detail::combine_single<M>(target, detail::reduce_rest<M, T>(all, rest, last));
+  target = detail::combine_single<M>(target, detail::reduce_all<M, T>(all));
 }
 
 /// The kernels of a region of a traced graph.

@@ -12,6 +12,7 @@
 #include <string>
 
 #include <sinter/exec/exponential.hpp>
+#include <sinter/exec/partial.hpp>
 #include <sinter/exec/simd.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -67,11 +68,8 @@ void combine_lanes(std::int64_t rows, lane_rows<T>& lane, F f) {
 
 // The first elements of a register, and -infinity behind them.
 template <Floating T>
-[[gnu::always_inline]] inline simd<T> load_part(const T* x, std::int64_t count) {
-  alignas(64) T part[static_cast<std::size_t>(lanes<T>)];
-  store<T>(part, simd<T>(-std::numeric_limits<T>::infinity()));
-  std::memcpy(part, x, static_cast<std::size_t>(count) * sizeof(T));
-  return load<T>(part);
+[[gnu::always_inline]] inline simd<T> load_scores(const T* x, std::int64_t count) {
+  return load_part<T>(x, count, -std::numeric_limits<T>::infinity());
 }
 
 // The largest element, lane by lane. NaN counts for nothing here: it shows in the weights.
@@ -89,7 +87,7 @@ void largest_of_row(std::int64_t n, const T* x, T* lane) {
     d = max_or_second<T>(load<T>(x + i + 3 * lanes<T>), d);
   }
   for (; i + lanes<T> <= n; i += lanes<T>) a = max_or_second<T>(load<T>(x + i), a);
-  if (i < n) b = max_or_second<T>(load_part<T>(x + i, n - i), b);
+  if (i < n) b = max_or_second<T>(load_scores<T>(x + i, n - i), b);
   store<T>(lane, max_or_second<T>(max_or_second<T>(a, b), max_or_second<T>(c, d)));
 }
 
@@ -136,7 +134,7 @@ void weigh_row(std::int64_t n, T* x, T largest, T factor, T* lane) {
   }
   if (i < n) {
     // The padding weighs 0, or NaN where `largest` is infinity: so does the row.
-    const simd<T> weight = softmax_weight<T>(load_part<T>(x + i, n - i), shift, factor);
+    const simd<T> weight = softmax_weight<T>(load_scores<T>(x + i, n - i), shift, factor);
     sum[1] = sum[1] + weight;
     alignas(64) T part[static_cast<std::size_t>(lanes<T>)];
     store<T>(part, weight);

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include <sinter/exec/elementwise.hpp>
+#include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce_lanes.hpp>
 #include <sinter/exec/reduction.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -87,16 +88,9 @@ struct block_accumulators {
   }
 };
 
-// The lanes of whole registers, and of `rest` elements at `last` of which there is no whole one.
 template <monoid M, Floating T>
-T reduce_rest(simd<T> all, std::int64_t rest, const T* last) {
-  if (rest != 0) {
-    alignas(64) T padded[static_cast<std::size_t>(lanes<T>)];
-    store<T>(padded, simd<T>(identity_of<M, T>()));
-    std::memcpy(padded, last, static_cast<std::size_t>(rest) * sizeof(T));
-    all = combine<M>(all, load<T>(padded));
-  }
-  return reduce_lanes<T>(all, [](simd<T> a, simd<T> b) { return combine<M>(a, b); });
+[[gnu::always_inline]] inline T reduce_all(simd<T> x) {
+  return reduce_lanes<T>(x, [](simd<T> a, simd<T> b) { return combine<M>(a, b); });
 }
 
 template <monoid M, class T>
@@ -112,9 +106,11 @@ T reduce_row(std::int64_t n, const T* x) {
       for (; i < count; ++i, at += lanes<T>) sums.add(0, load<T>(at));
       return sums.all();
     };
-    const std::int64_t whole = n / lanes<T>;
-    return reduce_rest<M, T>(reduce_halves<M, T>(0, whole, block), n % lanes<T>,
-                             x + whole * lanes<T>);
+    const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
+    simd<T> all = reduce_halves<M, T>(0, whole, block);
+    if (rest != 0)
+      all = combine<M>(all, load_part<T>(x + whole * lanes<T>, rest, identity_of<M, T>()));
+    return reduce_all<M, T>(all);
   } else {
     T all = identity_of<M, T>();
     for (std::int64_t i = 0; i < n; ++i) all = combine<M>(all, x[i]);
