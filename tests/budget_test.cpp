@@ -8,12 +8,12 @@
 
 #include <doctest/doctest.h>
 
+#include "../bench/transformer_graph.hpp"
 #include "support/close.hpp"
 #include "support/deep_graph.hpp"
 #include "support/random_graph.hpp"
 #include "support/run_graph.hpp"
 #include "support/sanitized.hpp"
-#include "support/transformer_graph.hpp"
 #include <sinter/exec/executor.hpp>
 #include <sinter/graph/print.hpp>
 #include <sinter/plan/budget.hpp>

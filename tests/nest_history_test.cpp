@@ -7,10 +7,10 @@
 
 #include <doctest/doctest.h>
 
+#include "../bench/transformer_graph.hpp"
 #include "support/random_graph.hpp"
 #include "support/term_judge.hpp"
 #include "support/trace_lambda.hpp"
-#include "support/transformer_graph.hpp"
 #include <sinter/egraph/print_explanation.hpp>
 #include <sinter/function/code.hpp>
 #include <sinter/function/nest_history.hpp>

@@ -6,10 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include "../bench/transformer_graph.hpp"
 #include "support/deep_graph.hpp"
 #include "support/run_graph.hpp"
 #include "support/sanitized.hpp"
-#include "support/transformer_graph.hpp"
 #include <sinter/plan/instructions.hpp>
 #include <sinter/plan/planner.hpp>
 #include <sinter/plan/print.hpp>

@@ -6,10 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include "../bench/transformer_graph.hpp"
 #include "support/class_check.hpp"
 #include "support/random_expression.hpp"
 #include "support/random_graph.hpp"
-#include "support/transformer_graph.hpp"
 #include <sinter/rules/saturate.hpp>
 
 using namespace sinter;

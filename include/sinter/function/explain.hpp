@@ -126,7 +126,7 @@ inline std::string explain_text(const shape_class& c, const planning::planned& m
   out += "superinstructions matched: " + std::to_string(c.fused_nodes) + "\n";
   out += "plan: " + std::to_string(p.nests.size()) + " nests, " + std::to_string(made.candidates) +
          " considered for " + std::to_string(made.goals) + " values in " +
-         planning::fixed(made.seconds * 1e3, 2) + " ms; predicted " +
+         planning::fixed(made.seconds.total() * 1e3, 2) + " ms; predicted " +
          planning::in_microseconds(p.cost) + ", " + optimality_text(p) + "\n";
   const planning::plan_printer printer(p);
   double total = 0;

@@ -10,6 +10,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sinter/plan/budget.hpp>
@@ -24,6 +25,15 @@
 
 namespace sinter::planning {
 
+// Where the time of planning went.
+struct planning_seconds {
+  double enumeration = 0;  // values, cuts, nests
+  double selection = 0;    // extraction
+  double layout = 0;       // lowering, the order of nests, memory and its verifier
+
+  double total() const { return enumeration + selection + layout; }
+};
+
 struct planned {
   planning::plan plan;
   // What it keeps of frozen arguments between calls, computed once; no nests: nothing.
@@ -33,7 +43,7 @@ struct planned {
   std::size_t candidates = 0;
   // Some extents are computed: memory is checked for each call's extents (see `fits`).
   bool may_outgrow = false;
-  double seconds = 0;
+  planning_seconds seconds;
 };
 
 // Makes the plan for the extents in `symbols`. `graph` is a copy of the saturated e-graph: goals
@@ -42,7 +52,12 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
                          std::span<const class_id> output_classes, std::span<const int> assigned,
                          int arguments, std::span<const ir::instruction> instructions,
                          const plan_options& options = {}) {
-  const auto start = std::chrono::steady_clock::now();
+  planned out;
+  auto last = std::chrono::steady_clock::now();
+  const auto lap = [&last] {
+    const auto before = std::exchange(last, std::chrono::steady_clock::now());
+    return std::chrono::duration<double>(last - before).count();
+  };
   graph.language().terms().symbol_values.assign(symbols.begin(), symbols.end());
   if (symbols.empty()) graph.language().terms().symbol_values.push_back(0);
 
@@ -59,9 +74,11 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   const cut_enumeration cuts(values);
   const candidate_enumeration nests(values, cuts, roots, options);
   goal_graph goals(graph, values, nests);
+  out.seconds.enumeration = lap();
   const selection chosen = selector(values, nests, goals, roots, options).run();
   if (!(chosen.cost < std::numeric_limits<double>::infinity()))
     throw graph_error("plan: no nests compute all outputs");
+  out.seconds.selection = lap();
 
   std::vector<std::int64_t> corner;
   for (std::int64_t s : symbols) corner.push_back(bucket_corner(s));
@@ -78,7 +95,6 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   const value_nests alternatives(values, nests);
   const emission_order order(alternatives, chosen.nest_of, roots);
 
-  planned out;
   divided_plan made = plan_of(in_order(chosen, order));
   const std::size_t arena_bytes = made.replay.arena_bytes;
   out.budget.budget = options.memory_budget;
@@ -99,7 +115,7 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   }
   out.candidates = nests.all().size();
   for (int v = 0; v < values.size(); ++v) out.goals += nests.is_goal(v) ? 1 : 0;
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  out.seconds.layout = lap();
   return out;
 }
 
