@@ -195,7 +195,7 @@ inline std::optional<class_id> reshape_broadcast(tensor_egraph& graph, const ten
   for (const axis_group& group : *groups) {
     int from_x = 0;
     for (int axis = group.from_first; axis < group.from_end; ++axis)
-      from_x += x.extent(axis) == repeated[axis] ? 1 : 0;
+      from_x += x.extent(axis) == repeated[axis] || !is_one(x.extent(axis)) ? 1 : 0;
     if (group.units || from_x == 0) continue;
     if (from_x != group.from_count()) return std::nullopt;
     for (int axis = group.to_first; axis < group.to_end; ++axis) small[axis] = target[axis];
