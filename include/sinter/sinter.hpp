@@ -4,8 +4,9 @@
 // (tensors, graphs, expressions, gradients, the engine) <sinter/core.hpp>.
 #pragma once
 
-// fuse first: errors in its templates then name two files, not five.
+// These first: errors in their templates then name two files, not five or ten.
 // clang-format off
+#include <sinter/tensor/tensor.hpp>
 #include <sinter/function/fuse.hpp>
 // clang-format on
 

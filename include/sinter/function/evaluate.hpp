@@ -154,19 +154,19 @@ program& program_of(const E& e, const leaf_list& leaves) {
   return *cache.programs.back().second;
 }
 
-}  // namespace detail
+// What the compiler can see to be wrong does not compile; the rest throws.
+template <class Function, class... Captured>
+struct evaluation_check<expression<Function, Captured...>> {
+  static constexpr ir::fault found = expression_fault<expression<Function, Captured...>>();
+  static constexpr ir::fault_kind kind = found.kind;
+  static constexpr ir::op code = found.code;
+  static constexpr std::int64_t lhs = found.lhs, rhs = found.rhs;
+};
 
-/// Evaluates an expression into a tensor, which takes the shape of the result. The result may be
-/// one of the leaves: the old elements are read. Throws shape_error, axis_error, dtype_error or
-/// index_error before anything is written.
-template <class Function, class... Captured, class T, extents_spec E>
-void evaluate(const expression<Function, Captured...>& e, tensor<T, E>& out) {
-  // What the compiler can see to be wrong does not compile; the rest throws.
-  constexpr ir::fault fault = detail::expression_fault<expression<Function, Captured...>>();
-  static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
-                "sinter: the operands of an op do not fit together (fault, op, left, right)");
-  const detail::leaf_list leaves = detail::leaves_of(e);
-  program& p = detail::program_of<expression<Function, Captured...>, T>(e, leaves);
+template <class E, class T, extents_spec Extents>
+void evaluate_checked(const E& e, tensor<T, Extents>& out) {
+  const leaf_list leaves = leaves_of(e);
+  program& p = program_of<E, T>(e, leaves);
   std::vector<std::int64_t> symbols;
   for (std::size_t i = 0; i < leaves.specs.size(); ++i)
     for (int axis = 0; axis < leaves.specs[i].extents.rank; ++axis)
@@ -177,13 +177,26 @@ void evaluate(const expression<Function, Captured...>& e, tensor<T, E>& out) {
     throw dtype_error("evaluate: the expression is " + std::string(name(call.output_type(0))) +
                       " where the tensor is " + std::string(name(dtype_of<T>)));
   const shape_vector shape = call.output_shape(0, symbols);
-  require_fits(shape, E, "evaluate");
+  require_fits(shape, Extents, "evaluate");
   // Always into new storage: the tensor may be a leaf, and must stay as it is if the run throws.
-  tensor<T, E> fresh = tensor<T, E>::uninitialized(shape);
-  const detail::output_memory memory[] = {
+  tensor<T, Extents> fresh = tensor<T, Extents>::uninitialized(shape);
+  const output_memory memory[] = {
       {fresh.data(), static_cast<std::size_t>(fresh.size()) * sizeof(T)}};
   p.run(call, leaves.arguments, memory);
   out = std::move(fresh);
+}
+
+}  // namespace detail
+
+/// Evaluates an expression into a tensor, which takes the shape of the result. The result may be
+/// one of the leaves: the old elements are read. Throws shape_error, axis_error, dtype_error or
+/// index_error before anything is written.
+template <class Function, class... Captured, class T, extents_spec E>
+void evaluate(const expression<Function, Captured...>& e, tensor<T, E>& out) {
+  // The tensor that is made of an expression says what is wrong with it.
+  if constexpr (detail::evaluation_check<expression<Function, Captured...>>::kind ==
+                ir::fault_kind::none)
+    detail::evaluate_checked(e, out);
 }
 
 }  // namespace sinter

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include <sinter/function/code.hpp>
-#include <sinter/function/fault_report.hpp>
 #include <sinter/function/frozen.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/function/results.hpp>
 #include <sinter/function/trace.hpp>
+#include <sinter/support/operands_fit.hpp>
 
 namespace sinter {
 

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include <sinter/support/error.hpp>
+#include <sinter/support/operands_fit.hpp>
 #include <sinter/tensor/dtype.hpp>
 #include <sinter/tensor/extents.hpp>
 #include <sinter/tensor/storage.hpp>
@@ -73,6 +74,16 @@ struct static_conflict {
 template <class Expression, class Tensor>
 concept EvaluatesTo =
     requires(const Expression& expression, Tensor& target) { expression.evaluate_to(target); };
+
+// What must hold for `Expression` to be evaluated as far as types tell: expressions specialise it
+// (function/evaluate.hpp). Asserted where users stand, because every template between them and the
+// assertion is a line of the compiler's message.
+template <class Expression>
+struct evaluation_check {
+  enum class kinds { none };
+  static constexpr kinds kind = kinds::none;
+  static constexpr int code = 0, lhs = 0, rhs = 0;
+};
 
 }  // namespace detail
 
@@ -195,6 +206,9 @@ class tensor {
   template <class Expression>
     requires detail::EvaluatesTo<Expression, tensor>
   tensor(const Expression& expression) : tensor(no_storage{}) {
+    using check = detail::evaluation_check<Expression>;
+    static_assert(operands_fit<check::kind, check::code, check::lhs, check::rhs>::value,
+                  "sinter: the operands of an op do not fit together (fault, op, left, right)");
     expression.evaluate_to(*this);
   }
 
@@ -240,6 +254,9 @@ class tensor {
   template <class Expression>
     requires detail::EvaluatesTo<Expression, tensor>
   tensor& operator=(const Expression& expression) {
+    using check = detail::evaluation_check<Expression>;
+    static_assert(operands_fit<check::kind, check::code, check::lhs, check::rhs>::value,
+                  "sinter: the operands of an op do not fit together (fault, op, left, right)");
     expression.evaluate_to(*this);
     return *this;
   }
