@@ -184,6 +184,46 @@ TEST_CASE_TEMPLATE("some columns of a packed matrix, which alone is at hand", T,
   }
 }
 
+TEST_CASE_TEMPLATE("a left matrix that was packed before gives the same bits", T, float, double) {
+  // More rows than a slab, more depth than a piece, rests of both; a vector reads a itself.
+  for (const auto& extents : {std::array<std::int64_t, 3>{8, 50, 20},
+                              {1027, 60, 30},
+                              {33, 40, 900},
+                              {2049, 3, 390},
+                              {70, 1, 40}})
+    for (const bool transpose_a : {false, true}) {
+      const std::int64_t m = extents[0], n = extents[1], k = extents[2];
+      CAPTURE(m);
+      CAPTURE(n);
+      CAPTURE(k);
+      const std::vector<T> a = some_values<T>(m * k, 1), b = some_values<T>(n * k, 2);
+      std::vector<T> plain(static_cast<std::size_t>(m * n)), packed = plain;
+      aligned_workspace workspace(exec::gemm_workspace_bytes(sn::dtype_of<T>, m, n, k)),
+          whole_a(static_cast<std::size_t>(exec::gemm_packed_elements(m, k)) * sizeof(T));
+      exec::matrix_product product{};
+      product.m = m;
+      product.n = n;
+      product.k = k;
+      product.a = a.data();
+      product.lda = transpose_a ? m : k;
+      product.transpose_a = transpose_a;
+      product.b = b.data();
+      product.ldb = n;
+      product.c = plain.data();
+      product.ldc = n;
+      product.workspace = workspace.get();
+      exec::gemm<T>(product);
+      product.pack_a_into = whole_a.get();
+      exec::gemm<T>(product);
+      product.pack_a_into = nullptr;
+      if (exec::gemm_packs(sn::dtype_of<T>, m, n, k)) product.a = nullptr;  // is not read again
+      product.packed_a = whole_a.get();
+      product.c = packed.data();
+      exec::gemm<T>(product);
+      CHECK(plain == packed);
+    }
+}
+
 TEST_CASE("the blocks cover the result, and the grid knows only the shape") {
   for (const std::int64_t m : {0, 1, 7, 100, 512, 2048})
     for (const std::int64_t n : {0, 1, 50, 512, 3072}) {

@@ -142,6 +142,32 @@ void pack_panel(const matrix_product& product, std::int64_t p, std::int64_t j, s
         to, by_column(b, product.ldb).getSubMapper(j, p), depth, columns);
 }
 
+// Rows [i, i + rows) and columns [p, p + depth) of A as the kernel reads them: the right side of
+// its product.
+template <Floating T>
+void pack_slab(const matrix_product& product, std::int64_t i, std::int64_t p, std::int64_t rows,
+               std::int64_t depth, T* to) {
+  using namespace Eigen::internal;
+  using index = Eigen::Index;
+  using traits = gebp_traits<T, T>;
+  using by_column = const_blas_data_mapper<T, index, Eigen::ColMajor>;
+  using by_row = const_blas_data_mapper<T, index, Eigen::RowMajor>;
+  const auto* a = static_cast<const T*>(product.a);
+  if (product.transpose_a)
+    gemm_pack_rhs<T, index, by_row, traits::nr, Eigen::RowMajor>()(
+        to, by_row(a, product.lda).getSubMapper(p, i), depth, rows);
+  else
+    gemm_pack_rhs<T, index, by_column, traits::nr, Eigen::ColMajor>()(
+        to, by_column(a, product.lda).getSubMapper(p, i), depth, rows);
+}
+
+// Where the slab of `rows` rows from row i and of columns from column p starts in a packed A. Slabs
+// are 1024 rows but for the last, so that all starts are aligned.
+constexpr std::int64_t packed_slab_place(std::int64_t k, std::int64_t i, std::int64_t p,
+                                         std::int64_t rows) {
+  return i * k + p * packed_columns(rows);
+}
+
 // Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)': Eigen's left side is B, of n rows.
 // C is added to.
 template <Floating T>
@@ -150,13 +176,11 @@ void block_panel_product(const matrix_product& product) {
   using index = Eigen::Index;
   using traits = gebp_traits<T, T>;
   using result_mapper = blas_data_mapper<T, index, Eigen::ColMajor, Eigen::Unaligned, 1>;
-  using by_column = const_blas_data_mapper<T, index, Eigen::ColMajor>;
-  using by_row = const_blas_data_mapper<T, index, Eigen::RowMajor>;
   const auto [m, n, k] = std::array{product.m, product.n, product.k};
-  const auto* a = static_cast<const T*>(product.a);
   const gemm_blocking blocking = blocking_of<T>(m, n, k);
   auto* packed_b = static_cast<T*>(product.workspace);
   auto* packed_a = packed_b + packed_b_bytes<T>(blocking) / sizeof(T);
+  const auto* whole_a = static_cast<const T*>(product.packed_a);
 
   // The columns of a packed B come in groups of mr, and so do those of each panel.
   static_assert(gemm_column_unit % traits::mr == 0 && 384 % gemm_column_unit == 0);
@@ -168,12 +192,11 @@ void block_panel_product(const matrix_product& product) {
     const std::int64_t rows = std::min(blocking.slab, m - i);
     for (std::int64_t p = 0; p < k; p += blocking.depth) {
       const std::int64_t depth = std::min(blocking.depth, k - p);
-      if (product.transpose_a)
-        gemm_pack_rhs<T, index, by_row, traits::nr, Eigen::RowMajor>()(
-            packed_a, by_row(a, product.lda).getSubMapper(p, i), depth, rows);
+      const T* slab = packed_a;
+      if (whole_a != nullptr)
+        slab = whole_a + packed_slab_place(k, i, p, rows);
       else
-        gemm_pack_rhs<T, index, by_column, traits::nr, Eigen::ColMajor>()(
-            packed_a, by_column(a, product.lda).getSubMapper(p, i), depth, rows);
+        pack_slab<T>(product, i, p, rows, depth, packed_a);
       for (std::int64_t j = 0; j < n; j += blocking.panel) {
         const std::int64_t columns = std::min(blocking.panel, n - j);
         const T* panel = packed_b;
@@ -182,7 +205,7 @@ void block_panel_product(const matrix_product& product) {
                   packed_place(whole, p, product.packed_first + j, depth);
         else
           pack_panel<T>(product, p, j, depth, columns, packed_b);
-        multiply(result.getSubMapper(j, i), panel, packed_a, columns, depth, rows, T(1));
+        multiply(result.getSubMapper(j, i), panel, slab, columns, depth, rows, T(1));
       }
     }
   }
@@ -197,6 +220,18 @@ void pack_whole_b(const matrix_product& product) {
     for (std::int64_t j = 0; j < product.n; j += blocking.panel)
       pack_panel<T>(product, p, j, depth, std::min(blocking.panel, product.n - j),
                     static_cast<T*>(product.pack_into) + packed_place(product.n, p, j, depth));
+  }
+}
+
+// And all of A, slab by slab.
+template <Floating T>
+void pack_whole_a(const matrix_product& product) {
+  const gemm_blocking blocking = blocking_of<T>(product.m, product.n, product.k);
+  for (std::int64_t i = 0; i < product.m; i += blocking.slab) {
+    const std::int64_t rows = std::min(blocking.slab, product.m - i);
+    for (std::int64_t p = 0; p < product.k; p += blocking.depth)
+      pack_slab<T>(product, i, p, rows, std::min(blocking.depth, product.k - p),
+                   static_cast<T*>(product.pack_a_into) + packed_slab_place(product.k, i, p, rows));
   }
 }
 
@@ -283,7 +318,12 @@ inline std::size_t gemm_workspace_bytes(dtype type, std::int64_t m, std::int64_t
                             : bytes(std::type_identity<double>{});
 }
 
-/// Elements of a packed matrix B of k rows and n columns.
+/// Does the product of this shape read packed operands? Others multiply as they are.
+inline bool gemm_packs(dtype type, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return is_floating(type) && m > 1 && n > 1 && !detail::is_tiny(m, n, k);
+}
+
+/// Elements of a packed matrix B of k rows and n columns, or of a packed A of n rows.
 constexpr std::int64_t gemm_packed_elements(std::int64_t n, std::int64_t k) {
   return detail::packed_columns(n) * k;
 }
@@ -292,8 +332,10 @@ constexpr std::int64_t gemm_packed_elements(std::int64_t n, std::int64_t k) {
 template <Element T>
   requires(!std::same_as<T, bool>)
 void gemm(const matrix_product& product) {
-  if constexpr (Floating<T>)
+  if constexpr (Floating<T>) {
     if (product.pack_into != nullptr) return detail::pack_whole_b<T>(product);
+    if (product.pack_a_into != nullptr) return detail::pack_whole_a<T>(product);
+  }
   if (product.m <= 0 || product.n <= 0) return;
   const bool packed = product.packed_b != nullptr && product.b == nullptr;
   const bool vector = Floating<T> && !packed && (product.m == 1 || product.n == 1) && product.k > 0;

@@ -19,7 +19,9 @@ namespace sinter::exec {
 /// A matrix B that is used again may be packed once: with `pack_into` (gemm_packed_elements(n, k)
 /// elements, 64-byte aligned) the call only writes op(B) there as the kernel reads it, and products
 /// with the same B and k may then name it as `packed_b`, also of some of its columns. Results are
-/// the same. Very small products and those with a vector still read `b`, unless it is null.
+/// the same. Very small products and those with a vector still read `b`, unless it is null. So may
+/// a matrix A be packed for products with the same m and k: `pack_a_into`
+/// (gemm_packed_elements(m, k) elements) and `packed_a`, where gemm_packs.
 struct matrix_product {
   std::int64_t m;
   std::int64_t n;
@@ -38,6 +40,8 @@ struct matrix_product {
   void* pack_into = nullptr;
   std::int64_t packed_columns = 0;  // that packed_b has; 0: n
   std::int64_t packed_first = 0;    // which of them is B's first, a multiple of gemm_column_unit
+  const void* packed_a = nullptr;
+  void* pack_a_into = nullptr;
 };
 
 using gemm_function = void (*)(const matrix_product&);
