@@ -89,6 +89,22 @@ TEST_CASE("attention that turns queries and keys on its way allocates nothing") 
   CHECK(allocations - before == 0);
 }
 
+TEST_CASE("replayed projections of one input and a gate allocate nothing") {
+  auto f = sn::fuse([](auto x, auto wq, auto wk, auto wg, auto wu) {
+    return sn::outputs(sn::matmul(x, wq), sn::matmul(x, wk),
+                       sn::silu(sn::matmul(x, wg)) * sn::matmul(x, wu));
+  });
+  sn::tensor<float, 2> x(33, 48), wq(48, 40), wk(48, 20), wg(48, 90), wu(48, 90);
+  for (auto* t : {&x, &wq, &wk, &wg, &wu})
+    for (std::int64_t i = 0; i < t->size(); ++i) t->data()[i] = static_cast<float>(i % 5);
+  sn::tensor<float, 2> q(33, 40), k(33, 20), gated(33, 90);
+  f.into(q, k, gated)(x, wq, wk, wg, wu);
+  f.into(q, k, gated)(x, wq, wk, wg, wu);
+  const long before = allocations;
+  for (int i = 0; i < 100; ++i) f.into(q, k, gated)(x, wq, wk, wg, wu);
+  CHECK(allocations - before == 0);
+}
+
 TEST_CASE("a fresh result costs one allocation") {
   auto f = sn::fuse([](auto x) { return x + 1.0f; });
   sn::tensor<float, 1> x(100);

@@ -161,6 +161,77 @@ TEST_CASE("frozen right sides of products are packed once") {
   CHECK(!report::has(f.explain(i, sn::frozen(j)), "packed"));
 }
 
+TEST_CASE("products of one input keep their weights packed, and the bits they have alone") {
+  auto all = sn::fuse([](auto x, auto q, auto k, auto g, auto u) {
+    return sn::outputs(sn::matmul(x, q), sn::matmul(x, k) + 1.0f,
+                       sn::silu(sn::matmul(x, g)) * sn::matmul(x, u));
+  });
+  auto product = sn::fuse([](auto x, auto q) { return sn::matmul(x, q); });
+  auto shifted = sn::fuse([](auto x, auto k) { return sn::matmul(x, k) + 1.0f; });
+  auto gated = sn::fuse(
+      [](auto x, auto g, auto u) { return sn::silu(sn::matmul(x, g)) * sn::matmul(x, u); });
+  struct extents {
+    std::int64_t m, k, q, g;
+  };
+  for (const extents e :
+       {extents{2, 30, 50, 9}, {33, 37, 20, 41}, {300, 130, 530, 96}, {517, 400, 2, 70}}) {
+    CAPTURE(e.m);
+    CAPTURE(e.q);
+    const matrix x = matrix_of(e.m, e.k, 1), q = matrix_of(e.k, e.q, 2), k = matrix_of(e.k, 17, 3),
+                 g = matrix_of(e.k, e.g, 4), u = matrix_of(e.k, e.g, 5);
+    const auto [y, z, w] = all(x, q, k, g, u);
+    for (int round = 0; round < 2; ++round) {
+      const auto [frozen_y, frozen_z, frozen_w] =
+          all(x, sn::frozen(q), sn::frozen(k), sn::frozen(g), sn::frozen(u));
+      CHECK(frozen_y == y);
+      CHECK(frozen_z == z);
+      CHECK(frozen_w == w);
+    }
+    CHECK(y == product(x, q));
+    CHECK(y == product(x, sn::frozen(q)));
+    CHECK(z == shifted(x, sn::frozen(k)));
+    CHECK(w == gated(x, sn::frozen(g), sn::frozen(u)));
+    const report text(all.explain(x, sn::frozen(q), sn::frozen(k), sn::frozen(g), sn::frozen(u)));
+    CHECK(report::has(text.call, "grouped matmul"));
+    CHECK(report::has(text.call, "and packed prepared"));
+    CHECK(report::has(text.call, "and with packed prepared"));
+    CHECK(report::has(text.once, "pack for products"));
+    // Half of a gate is multiplied as it is, and so is the rest of it.
+    const auto [half_y, half_z, half_w] = all(x, sn::frozen(q), k, sn::frozen(g), u);
+    CHECK(half_y == y);
+    CHECK(half_z == z);
+    CHECK(half_w == w);
+  }
+  // Too small for the kernel that reads packed matrices: added in another order, the same alone.
+  const matrix x = matrix_of(3, 4, 1), q = matrix_of(4, 5, 2), k = matrix_of(4, 2, 3),
+               g = matrix_of(4, 3, 4), u = matrix_of(4, 3, 5);
+  const auto [y, z, w] = all(x, sn::frozen(q), sn::frozen(k), sn::frozen(g), sn::frozen(u));
+  CHECK(y == product(x, sn::frozen(q)));
+  CHECK(z == shifted(x, sn::frozen(k)));
+  CHECK(w == gated(x, sn::frozen(g), sn::frozen(u)));
+}
+
+TEST_CASE("products of one frozen input run once, unless their other side does not") {
+  auto f = sn::fuse([](auto x, auto v, auto w, auto a) {
+    return sn::outputs(sn::exp(sn::matmul(x, v)) + a, sn::tanh(sn::matmul(x, w)) + a);
+  });
+  const matrix x = matrix_of(40, 30, 1), v = matrix_of(30, 20, 2), w = matrix_of(30, 20, 3),
+               a = matrix_of(40, 20, 4);
+  const auto [first, second] = f(x, v, w, a);
+  const auto [both, too] = f(sn::frozen(x), sn::frozen(v), sn::frozen(w), a);
+  CHECK(both == first);
+  CHECK(too == second);
+  const report all(f.explain(sn::frozen(x), sn::frozen(v), sn::frozen(w), a));
+  CHECK(report::has(all.once, "grouped matmul"));
+  CHECK_FALSE(report::has(all.call, "matmul"));
+  const auto [one, other] = f(sn::frozen(x), sn::frozen(v), w, a);
+  CHECK(one == first);
+  CHECK(other == second);
+  const report half(f.explain(sn::frozen(x), sn::frozen(v), w, a));
+  CHECK(report::has(half.once, "matmul over"));
+  CHECK_FALSE(report::has(half.call, "grouped"));
+}
+
 TEST_CASE("batches share what is packed, strides and other dtypes too") {
   auto f = sn::fuse([](auto x, auto w) { return sn::relu(sn::matmul(x, w)); });
   sn::tensor<double, 3> x(4, 6, 70);

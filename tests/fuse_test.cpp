@@ -75,6 +75,25 @@ TEST_CASE("assigning a transposed value to its own argument goes through a tempo
   CHECK(a(1, 0) == 2);
 }
 
+TEST_CASE("an argument that is updated beside another one is read before by all") {
+  // One nest stores both, and reads neither.
+  auto f = sn::fuse([](auto a, auto b, auto x) {
+    auto u = sn::exp(x);
+    auto v = sn::sin(u) * u;
+    return sn::outputs(sn::assign(a, v), sn::assign(b, u), sn::sum(b, {0}), sn::sum(a, {0}));
+  });
+  sn::tensor<float, 2> a(8, 4), b(8, 4), x(8, 4);
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    a.data()[i] = 1;
+    b.data()[i] = 2;
+    x.data()[i] = 0;
+  }
+  const auto [sum_b, sum_a] = f(a, b, x);
+  CHECK(sum_b == sn::tensor<float, 1>{16, 16, 16, 16});
+  CHECK(sum_a == sn::tensor<float, 1>{8, 8, 8, 8});
+  CHECK(b(7, 3) == 1);
+}
+
 TEST_CASE("a matmul may read the argument that it updates") {
   auto f =
       sn::fuse([](auto a, auto x) { return sn::outputs(sn::assign(a, a - sn::matmul(a, x))); });

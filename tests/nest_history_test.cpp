@@ -59,7 +59,7 @@ struct planned_graph {
                .plan;
   }
   const sn::rules::tensor_language& language() const { return history.graph().language(); }
-  names rules_of(std::size_t nest) { return history.rules_in(history.of(plan.nests[nest])); }
+  names rules_of(std::size_t nest) { return history.rules_of(plan.nests[nest]); }
 
   eq::explanation explained(const sn::detail::history_link& link) const {
     return eq::explain_terms(history.graph(), link.from, link.to);
@@ -108,13 +108,24 @@ bool matches_rule(const std::string& name, const eq::term_list& terms, eq::term_
   return false;
 }
 
+// The nests, and of grouped ones the parts.
+std::vector<sn::planning::nest> single_nests(const sn::planning::plan& plan) {
+  std::vector<sn::planning::nest> out;
+  for (const sn::planning::nest& n : plan.nests)
+    if (n.parts.empty())
+      out.push_back(n);
+    else
+      out.insert(out.end(), n.parts.begin(), n.parts.end());
+  return out;
+}
+
 // Every history starts from what was traced, and every link is accepted by the checker, computed
 // sides judged by their values. Returns the number of steps.
 std::size_t check_histories(planned_graph& p) {
   static const std::vector<eq::rule_text> texts = sn::test::texts_of_all_rules();
   const auto arguments = sn::test::random_arguments(p.bound, 7);
   std::size_t steps = 0;
-  for (const sn::planning::nest& nest : p.plan.nests) {
+  for (const sn::planning::nest& nest : single_nests(p.plan)) {
     const auto history = p.history.of(nest);
     if (history.empty()) continue;
     const eq::explanation first = p.explained(history[0]);
@@ -223,6 +234,35 @@ TEST_CASE("softmax and attention written by hand") {
   const auto history = attention.history.of(attention.plan.nests[0]);
   const eq::explanation why = attention.explained(history[0]);
   CHECK(is_traced(attention, attention.bound.outputs[0].node, why.terms, why.from));
+}
+
+TEST_CASE("the parts of a grouped nest, each by rules of its own") {
+  const auto projections = [](auto x, auto v, auto w) {
+    return sn::outputs(scaled_projection(x, v), sn::relu(sn::matmul(sn::transpose(w), x)),
+                       sn::tanh(sn::matmul(x * 0.5f, w)));
+  };
+  planned_graph p = planned(projections, floats(64, 64), floats(64, 64), floats(64, 64));
+  const auto grouped =
+      std::ranges::find(p.plan.nests, sn::planning::nest_kind::grouped, &sn::planning::nest::kind);
+  REQUIRE(grouped != p.plan.nests.end());
+  REQUIRE(grouped->parts.size() == 2);
+  CHECK(p.history.of(*grouped).empty());
+  const names first = p.history.rules_of(grouped->parts[0]),
+              second = p.history.rules_of(grouped->parts[1]);
+  CHECK_FALSE(first.empty());
+  CHECK_FALSE(second.empty());
+  CHECK(first != second);
+  names both = first;
+  for (const std::string& name : second)
+    if (std::ranges::find(both, name) == both.end()) both.push_back(name);
+  CHECK(p.history.rules_of(*grouped) == both);
+  CHECK(check_histories(p) >= 2);
+
+  auto f = sn::fuse(projections);
+  std::string chain;
+  for (const std::string& name : both) chain += name + " -> ";
+  const names lines = found_by(f.explain(filled(64, 64), filled(64, 64), filled(64, 64)));
+  CHECK(std::ranges::find(lines, chain + "grouped") != lines.end());
 }
 
 TEST_CASE("what is computed as it was traced was found by nothing") {

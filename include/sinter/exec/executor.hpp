@@ -41,7 +41,7 @@ class executor {
   executor(const planning::plan& plan, const kernel_table& kernels)
       : plan_(&plan),
         binding_(plan),
-        bases_(plan.buffers.size() + own_bases),
+        bases_(plan.buffers.size() + own_bases(plan)),
         arena_(plan.arena_bytes) {
     for (const planning::nest& nest : plan.nests) add(nest, kernels);
   }
@@ -153,6 +153,7 @@ class executor {
         nests_.emplace_back(std::in_place_type<column_nest>, kernels, nest);
         return;
       case planning::nest_kind::matmul:
+      case planning::nest_kind::grouped:
         nests_.emplace_back(std::in_place_type<matmul_nest>, *plan_, kernels, nest);
         return;
       case planning::nest_kind::streamed:

@@ -112,17 +112,24 @@ class product_operand {
   std::size_t pack_offset_ = 0;
 };
 
-/// Batches of a product `a b...` whose right sides are the same matrices along the last batch axes
-/// are more rows of a: takes such axes off `batch_shape` and multiplies `rows`.
-template <class Left, class... Right>
-void fold_batches(shape_vector& batch_shape, std::int64_t& rows, Left& a, const Right&... right) {
+/// Batches of products of `a` whose right sides are the same matrices along the last batch axes
+/// (is_shared(axis)) are more rows of a: takes such axes off `batch_shape` and multiplies `rows`.
+template <class Left, class IsShared>
+void fold_batches_if(shape_vector& batch_shape, std::int64_t& rows, Left& a, IsShared is_shared) {
   while (!batch_shape.empty()) {
     const std::size_t axis = batch_shape.size() - 1;
     const std::int64_t extent = batch_shape[axis];
-    if (extent != 1 && (!(right.is_shared(axis) && ...) || !a.fold(axis, rows))) return;
+    if (extent != 1 && (!is_shared(axis) || !a.fold(axis, rows))) return;
     rows *= extent;
     batch_shape.resize(axis);
   }
+}
+
+/// The same for the right sides `right`.
+template <class Left, class... Right>
+void fold_batches(shape_vector& batch_shape, std::int64_t& rows, Left& a, const Right&... right) {
+  fold_batches_if(batch_shape, rows, a,
+                  [&](std::size_t axis) { return (right.is_shared(axis) && ...); });
 }
 
 }  // namespace sinter::exec

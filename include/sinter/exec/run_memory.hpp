@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <sinter/plan/nest.hpp>
+
 namespace sinter::exec {
 
 // Bytes a nest asks for.
@@ -20,11 +22,21 @@ struct memory_need {
   }
 };
 
-inline constexpr std::size_t own_bases = 3;
+// Entries of run_memory::bases for copies of operands: an attention's three, or one for each
+// operand of a product.
+inline std::size_t own_bases(const planning::plan& plan) {
+  std::size_t most = 3;
+  for (const planning::nest& n : plan.nests) {
+    std::size_t operands = 0;
+    for (const planning::nest& part : n.parts) operands += part.accesses.size();
+    most = std::max(most, operands);
+  }
+  return most;
+}
 
 struct run_memory {
-  // The first byte of every buffer of the plan, and behind them own_bases entries that a nest may
-  // set while it runs.
+  // The first byte of every buffer of the plan, and behind them own_bases(plan) entries that a nest
+  // may set while it runs.
   std::byte** bases = nullptr;
   std::byte* threads = nullptr;
   std::size_t thread_bytes = 0;

@@ -37,7 +37,9 @@ class tile_runner {
         accumulators_(scratch + program.accumulators_offset),
         offsets_(reinterpret_cast<std::int64_t*>(scratch)) {}
 
-  void set_external(const external_block& block) { external_ = block; }
+  void set_external(const external_block& block, std::size_t number = 0) {
+    external_[number] = block;
+  }
   /// Accumulators of all columns, for reductions over the outer axes.
   void set_column_accumulators(std::byte* at) { column_accumulators_ = at; }
   /// Row values that several tasks share, and the accumulators of this task.
@@ -211,9 +213,10 @@ class tile_runner {
         return stream_at(
             l.index, offset(number, row) + (l.extent == value_class::full ? column_ * s.step : 0));
       }
-      case location::memory::external:
-        return external_.at +
-               ((row_ + row - external_.row) * external_.pitch + column_ - external_.column) * size;
+      case location::memory::external: {
+        const external_block& block = external_[number];
+        return block.at + ((row_ + row - block.row) * block.pitch + column_ - block.column) * size;
+      }
       case location::memory::none: break;
     }
     return nullptr;
@@ -448,7 +451,7 @@ class tile_runner {
   std::byte *scratch_, *row_values_, *accumulators_;
   std::byte* column_accumulators_ = nullptr;
   std::int64_t* offsets_;
-  external_block external_;
+  std::array<external_block, most_products> external_;
   shape_vector next_index_;
   std::int64_t row_ = 0, height_ = 0, origin_ = 0, column_ = 0, width_ = 0;
   int prefetch_step_ = 0;

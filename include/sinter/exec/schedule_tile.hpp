@@ -268,7 +268,8 @@ class tile_schedule {
       bound_value& v = values[static_cast<std::size_t>(i)];
       const auto size = static_cast<std::uint8_t>(size_of(s.type));
       if (i == facts_.external || s.kind == planning::step_kind::product) {
-        v.at = {location::memory::external, value_class::full, size, 0};
+        // A second product of the nest is its other external value.
+        v.at = {location::memory::external, value_class::full, size, i == facts_.external ? 0 : 1};
         continue;
       }
       if (v.stream >= 0)

@@ -30,8 +30,8 @@ struct location {
     single_slot,  // one value for all rows, computed by the program
     constant,     // one value known when the program was bound
     stream,       // the caller's or the arena's memory, used in place
-    external,     // handed in by the nest: the block of a matrix product, the sums of a column
-                  // reduction
+    external,     // handed in by the nest: the block of a matrix product (of two: by index), the
+                  // sums of a column reduction
   };
   memory where = memory::none;
   value_class extent = value_class::full;
@@ -40,6 +40,9 @@ struct location {
 
   bool valid() const { return where != memory::none; }
 };
+
+// A nest hands in the blocks of at most so many matrix products.
+inline constexpr std::size_t most_products = 2;
 
 // The axes that are walked, after neighbouring axes that every operand crosses in one stride were
 // merged.

@@ -65,7 +65,7 @@ inline std::vector<std::vector<std::string>> origins_of(
                          instructions);
     if (!history.agrees_with(c.saturated))
       throw graph_error("explain: saturation with proofs gave another e-graph");
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = history.rules_in(history.of(p.nests[i]));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = history.rules_of(p.nests[i]);
   }
   for (std::size_t i = 0; i < out.size(); ++i)
     if (const std::string_view form = planning::fused_form(p.nests[i]); !form.empty())

@@ -74,13 +74,22 @@ class nest_history {
 
   /// From the traced term of the nest's value, or of the value whose rewriting brought it up, to
   /// the term that the nest computes; operands that it reads stand as they were first written.
-  /// Empty for a copy. Adds terms to the record.
+  /// Empty for a copy, and for a grouped nest, whose parts have theirs. Adds terms to the record.
   std::vector<history_link> of(const planning::nest& n) {
     if (n.enodes.empty()) return {};
     const eqsat::class_term computed = term_of(n);
     const eqsat::class_id root = graph_.find(computed.id);
     std::vector<history_link> out = up_to(root);
     out.push_back(shortest(root, computed.term));
+    return out;
+  }
+
+  /// The names of the rules that led to a nest or its parts, each once, part by part.
+  std::vector<std::string> rules_of(const planning::nest& n) {
+    std::vector<std::string> out = rules_in(of(n));
+    for (const planning::nest& part : n.parts)
+      for (std::string& name : rules_of(part))
+        if (std::ranges::find(out, name) == out.end()) out.push_back(std::move(name));
     return out;
   }
 

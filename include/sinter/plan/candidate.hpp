@@ -13,41 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include <sinter/plan/candidate_cost.hpp>
+#include <sinter/plan/candidate_nest.hpp>
 #include <sinter/plan/cut.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/prologue.hpp>
 #include <sinter/plan/streamed.hpp>
 
 namespace sinter::planning {
-
-// Which operands of a streamed nest it computes itself.
-struct computed_operands {
-  bool a = false, b = false;
-  friend bool operator==(const computed_operands&, const computed_operands&) = default;
-};
-
-struct candidate {
-  nest_kind kind{};
-  int root = -1;               // the value it is made for
-  int form = -1;               // kinds that stand for one op: the form of the root
-  cut inside;                  // tile, column, matmul, streamed: what is computed and what is read
-  weighted_sum weighted;       // streamed; `inside` is a cut of its scores
-  computed_operands computed;  // streamed
-  int packed = -1;             // matmul: the value of the right side, if it is packed once
-  bool reordered = false;      // tile: a reduction over axes that are not the last ones
-  std::vector<int> outputs;    // values it stores, the root first
-  std::vector<int> reads;      // values that must be stored before
-  double prologue_work = 0;    // streamed: nanoseconds for the operands it computes
-  double nanoseconds = 0;      // predicted for the extents at hand
-  double cost = 0;             // of these, what one call has to pay for
-};
-
-// What is computed once is shared by so many calls. Not infinitely many, so that it is done in the
-// cheapest way, and not at all where nothing is saved.
-inline constexpr double calls_per_preparation = 1000;
-
-// Nanoseconds for bringing an operand of a product into the kernel's order.
-inline double packing_work(const value_class& operand) { return 0.15 * operand.elements; }
 
 struct plan_options {
   // false: no nest may compute in another order than the graph says (streamed nests do).
@@ -74,11 +47,8 @@ class candidate_enumeration {
       enumerate(v);
     }
     add_extra_outputs();
-    for (candidate& c : candidates_) {
-      c.nanoseconds = nanoseconds(c);
-      c.cost = c.nanoseconds * (is_preparation(c) ? 1 / calls_per_preparation : 1);
-      if (c.packed >= 0) c.cost += packing_work(g_[c.packed]) / calls_per_preparation;
-    }
+    const candidate_cost costs(g_, cuts_, candidates_);
+    for (candidate& c : candidates_) costs.set(c);
   }
 
   const std::vector<candidate>& all() const { return candidates_; }
@@ -95,12 +65,37 @@ class candidate_enumeration {
         .of(inside.factors[operand], computed_elements(inside, operand));
   }
 
+  /// Does this candidate run once for frozen arguments rather than in every call?
+  bool is_preparation(int i) const {
+    return candidate_cost(g_, cuts_, candidates_)
+        .is_preparation(candidates_[static_cast<std::size_t>(i)]);
+  }
+
   bool is_goal(int value) const { return demanded_[static_cast<std::size_t>(value)]; }
 
   // In memory from the start, or no memory at all.
   static bool is_source(const value_class& v) { return v.find(ir::op::argument) != nullptr; }
   static bool is_immediate(const value_class& v) {
     return (v.is_constant) || (v.scalar() && v.find(ir::op::extent) != nullptr);
+  }
+
+  // Adds the nest that runs these matmul candidates, which have one left factor, over one read of
+  // it.
+  void add_group(std::vector<int> parts) {
+    candidate c;
+    c.kind = nest_kind::grouped;
+    c.root = all()[static_cast<std::size_t>(parts[0])].root;
+    const auto include = [](std::vector<int>& into, const std::vector<int>& values) {
+      for (int v : values)
+        if (std::ranges::find(into, v) == into.end()) into.push_back(v);
+    };
+    for (int part : parts) {
+      include(c.outputs, all()[static_cast<std::size_t>(part)].outputs);
+      include(c.reads, all()[static_cast<std::size_t>(part)].reads);
+    }
+    c.parts = std::move(parts);
+    candidate_cost(g_, cuts_, candidates_).set(c);
+    candidates_.push_back(std::move(c));
   }
 
  private:
@@ -164,7 +159,7 @@ class candidate_enumeration {
     if (g_[v].shape.empty() || g_.extent(g_[v].shape.back()) > 4096) return;
     for (const weighted_sum& w : weighted_sum_finder(g_).of(v))
       for (const cut& inside : cuts_.of(w.scores))
-        if (inside.product >= 0 && inside.inner_axes == 0 &&
+        if (inside.product >= 0 && inside.second_product < 0 && inside.inner_axes == 0 &&
             g_[inside.product].type == g_[w.scores].type)
           streamed(v, inside, w);
   }
@@ -214,8 +209,15 @@ class candidate_enumeration {
 
   void add(nest_kind kind, int root, int form_number, const cut& inside, bool reordered = false,
            const weighted_sum& weighted = {}, const computed_operands& computed = {}) {
-    candidate c{kind,      root,   form_number, inside, weighted, computed, -1,
-                reordered, {root}, {},          0,      0,        0};
+    candidate c;
+    c.kind = kind;
+    c.root = root;
+    c.form = form_number;
+    c.inside = inside;
+    c.weighted = weighted;
+    c.computed = computed;
+    c.reordered = reordered;
+    c.outputs = {root};
     const auto read = [&](int value) {
       const int base = kind == nest_kind::alias ? value : resolve(g_, value).base;
       if (is_immediate(g_[base]) && kind != nest_kind::alias) return;
@@ -258,19 +260,22 @@ class candidate_enumeration {
     candidates_.push_back(std::move(c));
   }
 
-  // The same product, with a right side that was brought into the kernel's order once. Not where it
-  // runs as the product of a matrix and a vector, which reads every element once as it is.
+  // The same products, with right sides that were brought into the kernel's order once. Not where
+  // it runs as the product of a matrix and a vector, which reads every element once as it is.
   void add_packed(candidate c) {
     if (c.kind != nest_kind::matmul || g_[c.root].fixed || !is_floating(g_[c.inside.product].type))
       return;
     const ir::symbolic_shape& shape = g_[c.inside.product].shape;
     const std::size_t rank = shape.size();
     if (shape[rank - 1] == ir::dim(1) || shape[rank - 2] == ir::dim(1)) return;
-    const int right = c.inside.factors[1];
-    c.packed = one_matrix(right);
-    if (c.packed < 0 || !g_[c.packed].fixed) return;
-    const int base = resolve(g_, c.packed).base;
-    if (is_immediate(g_[base]) || base != resolve(g_, right).base) return;
+    for (std::size_t k = 0; k < c.packed.size(); ++k) {
+      const int right = c.inside.factors[k + 1];
+      if (right < 0) continue;
+      const int packed = c.packed[k] = one_matrix(right);
+      if (packed < 0 || !g_[packed].fixed) return;
+      const int base = resolve(g_, packed).base;
+      if (is_immediate(g_[base]) || base != resolve(g_, right).base) return;
+    }
     candidates_.push_back(std::move(c));
   }
 
@@ -322,124 +327,6 @@ class candidate_enumeration {
       if (wider.outputs.size() > 1 && wider.outputs.size() <= 4)
         candidates_.push_back(std::move(wider));
     }
-  }
-
-  // ---- cost
-
-  double bytes_of(int value) const {
-    return g_[value].elements * static_cast<double>(size_of(g_[value].type));
-  }
-
-  double traffic(int value) const {
-    const double bytes = bytes_of(value);
-    return bytes * byte_cost(bytes);
-  }
-
-  // Frozen arguments in, values that are kept out: see preparation.hpp.
-  bool is_preparation(const candidate& c) const {
-    const auto fixed = [&](int v) { return g_[v].fixed; };
-    return std::ranges::all_of(c.outputs, fixed) && std::ranges::all_of(c.reads, fixed) &&
-           std::ranges::all_of(c.inside.body, [&](const auto& b) { return fixed(b.first); });
-  }
-
-  double nanoseconds(const candidate& c) const {
-    if (c.kind == nest_kind::alias) return 0;
-    double memory = 0, work = 0;
-    for (int base : c.reads) memory += traffic(base);
-    for (int out : c.outputs) memory += traffic(out);
-    for (const auto& [v, f] : c.inside.body)
-      work += body_work(v, g_[v].forms[static_cast<std::size_t>(f)]);
-    work += strided_loads(c);
-    switch (c.kind) {
-      case nest_kind::column:
-        work += micro_work(ir::op::reduce_sum, g_[c.root].type) *
-                g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
-        break;
-      case nest_kind::tile:
-        if (c.reordered)
-          work += 4 * nominal_machine.strided_element *
-                  g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
-        work += row_overhead(c);
-        break;
-      case nest_kind::gather:
-      case nest_kind::scatter_add: work += g_[c.root].elements * 0.5; break;
-      case nest_kind::streamed: work += streamed_work(c) + c.prologue_work; break;
-      case nest_kind::matmul:
-        if (c.packed >= 0) work -= packing_work(g_[c.packed]);
-        break;
-      case nest_kind::pack:
-      case nest_kind::assemble:
-      case nest_kind::alias: break;
-    }
-    // Loads and arithmetic overlap, but not wholly: the larger, and a fifth of the smaller.
-    return nominal_machine.launch + std::max(memory, work) + 0.2 * std::min(memory, work);
-  }
-
-  double body_work(int v, const form& f) const {
-    if (f.fused < 0 && f.code == ir::op::matmul) {
-      const value_class& a = g_[f.operands[0]];
-      const std::size_t rank = a.shape.size();
-      const double k = static_cast<double>(
-          g_.extent(a.shape[g_.payload(f).attributes[0] != 0 ? rank - 2 : rank - 1]));
-      // Packing both operands once, and the product.
-      return 2 * nominal_machine.flop * g_[v].elements * k * width_factor(g_[v].type) +
-             packing_work(a) + packing_work(g_[f.operands[1]]);
-    }
-    const bool reduces = f.fused < 0 && ir::info(f.code).kind == ir::kind::reduction;
-    return f.work * (reduces ? g_[f.operands[0]].elements : g_[v].elements);
-  }
-
-  // The second product, and between the two: the largest element, exp, its sum. Blocks of 128 rows
-  // pack their operands anew; blocks of 512 columns read and write the sums.
-  double streamed_work(const candidate& c) const {
-    const value_class& scores = g_[c.weighted.scores];
-    const std::size_t rank = scores.shape.size();
-    const double n = static_cast<double>(g_.extent(g_[c.root].shape[rank - 1]));
-    const double row_blocks =
-        std::ceil(static_cast<double>(g_.extent(scores.shape[rank - 2])) / 128);
-    const double column_blocks =
-        std::ceil(static_cast<double>(g_.extent(scores.shape[rank - 1])) / 512);
-    const double packed = g_[c.weighted.values].elements * row_blocks +
-                          g_[c.inside.factors[1]].elements * (row_blocks - 1);
-    return 2 * nominal_machine.flop * scores.elements * n * width_factor(scores.type) +
-           scores.elements * (micro_work(ir::op::exp, scores.type) +
-                              micro_work(ir::op::reduce_max, scores.type)) +
-           g_[c.root].elements * column_blocks * micro_work(ir::op::mul, scores.type) +
-           0.15 * packed;
-  }
-
-  // Views whose elements do not lie side by side along the last axis are gathered one by one.
-  double strided_loads(const candidate& c) const {
-    if (c.kind == nest_kind::matmul || c.kind == nest_kind::streamed) return 0;
-    double work = 0;
-    for (int leaf : c.inside.leaves) {
-      for (const view_step& s : resolve(g_, leaf).steps) {
-        const bool moves_last =
-            s.code == ir::op::permute && s.attributes[s.attributes.size() - 1] !=
-                                             static_cast<std::int64_t>(s.attributes.size()) - 1;
-        if (moves_last || (s.code == ir::op::flip))
-          work += nominal_machine.strided_element * g_[leaf].elements;
-      }
-    }
-    return work;
-  }
-
-  // A reduction ends at every row; so does the reading of one value per row. Short rows feel it.
-  double row_overhead(const candidate& c) const {
-    double events = 0;
-    for (const auto& [v, f] : c.inside.body) {
-      const form& each = g_[v].forms[static_cast<std::size_t>(f)];
-      if (each.fused < 0 && ir::info(each.code).kind == ir::kind::reduction)
-        events += g_[v].elements;
-    }
-    for (int leaf : c.inside.leaves) {
-      const resolved_view view = resolve(g_, leaf);
-      if (view.steps.empty() || view.steps[0].code != ir::op::broadcast_to) continue;
-      const ir::symbolic_shape& from = view.steps[0].operand;
-      if (!from.empty() && from.back() == ir::dim(1) && !(g_[leaf].shape.back() == ir::dim(1)))
-        events += g_[view.base].elements;
-    }
-    return nominal_machine.row * events;
   }
 
   const value_graph& g_;

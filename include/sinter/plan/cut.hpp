@@ -23,8 +23,10 @@ struct cut {
   int inner_axes = 0;                     // > 0: rows, the last axes of `space` are reduced inside
   ir::symbolic_shape space;               // the iteration space if inner_axes > 0
   int product = -1;                       // the value of the body that a matmul computes, or -1
-  // Its operands, which must be in memory whatever else is computed inside.
-  std::array<int, 2> factors{-1, -1};
+  int second_product = -1;                // another one with the same left factor
+  // Its operands, which must be in memory whatever else is computed inside, and the right one of
+  // the second product.
+  std::array<int, 3> factors{-1, -1, -1};
   double cost = 0;
 
   bool computes(int value) const {
@@ -189,7 +191,7 @@ class cut_enumeration {
     if (each.operands[1] != each.operands[0]) c.leaves.push_back(each.operands[1]);
     std::ranges::sort(c.leaves);
     c.product = v;
-    c.factors = {each.operands[0], each.operands[1]};
+    c.factors = {each.operands[0], each.operands[1], -1};
     add(found, std::move(c), v, f);
   }
 
@@ -213,14 +215,12 @@ class cut_enumeration {
     if (a.inner_axes != 0 && b.inner_axes != 0 &&
         (a.inner_axes != b.inner_axes || !(a.space == b.space)))
       return std::nullopt;
-    if (a.product >= 0 && b.product >= 0 && a.product != b.product) return std::nullopt;
     cut out;
-    out.product = std::max(a.product, b.product);
+    if (!merge_products(a, b, out)) return std::nullopt;
     const cut& rows = a.inner_axes != 0 ? a : b;
     out.inner_axes = rows.inner_axes;
     out.space = rows.space;
     if (out.product >= 0 && out.inner_axes != 0) return std::nullopt;
-    out.factors = a.product >= 0 ? a.factors : b.factors;
     std::ranges::set_union(a.body, b.body, std::back_inserter(out.body));
     for (int factor : out.factors)
       if (out.computes(factor)) return std::nullopt;
@@ -235,6 +235,53 @@ class cut_enumeration {
     return out;
   }
 
+  // Two different products only if they have their left factor in common: a gate and what it gates.
+  bool merge_products(const cut& a, const cut& b, cut& out) const {
+    const cut& first = a.product >= 0 ? a : b;
+    const cut& other = a.product >= 0 ? b : a;
+    out.product = first.product;
+    out.second_product = first.second_product;
+    out.factors = first.factors;
+    const auto add_product = [&](int value, int right) {
+      if (value < 0 || value == out.product || value == out.second_product) return true;
+      if (out.second_product >= 0 || !share_left(first, other) ||
+          !vary_alike(out.factors[1], right))
+        return false;
+      out.second_product = value;
+      out.factors[2] = right;
+      return true;
+    };
+    return add_product(other.product, other.factors[1]) &&
+           add_product(other.second_product, other.factors[2]);
+  }
+
+  bool share_left(const cut& a, const cut& b) const {
+    return a.factors[0] == b.factors[0] && g_[a.product].shape == g_[b.product].shape &&
+           transposes_left(a) == transposes_left(b);
+  }
+
+ public:
+  // Are the right factors of two products matrices of the same batches in memory? One that is
+  // repeated for all batches makes them more rows, which would be summed up in another way if the
+  // batches stayed apart for the other's sake.
+  bool vary_alike(int a, int b) const {
+    const auto batches = [&](int right) {
+      const form* repeated = g_[right].find(ir::op::broadcast_to);
+      ir::symbolic_shape out = g_[repeated != nullptr ? repeated->operands[0] : right].shape;
+      out.resize(out.size() - 2);
+      return out;
+    };
+    return batches(a) == batches(b);
+  }
+
+  // Does the product of the cut read its left factor transposed?
+  bool transposes_left(const cut& c) const {
+    const auto place = std::ranges::lower_bound(c.body, c.product, {}, &std::pair<int, int>::first);
+    return g_.payload(g_[c.product].forms[static_cast<std::size_t>(place->second)]).attributes[0] !=
+           0;
+  }
+
+ private:
   void add(std::vector<cut>& found, cut c, int v, int f) const {
     if (c.computes(v) || std::ranges::binary_search(c.leaves, v)) return;
     c.body.insert(std::ranges::lower_bound(c.body, std::pair{v, f}), {v, f});

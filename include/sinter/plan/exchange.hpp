@@ -38,6 +38,16 @@ class exchange_search {
     return better;
   }
 
+  // Lets nest i store all its outputs if that is cheaper.
+  bool exchange(int i) {
+    const double before = choice_.cost();
+    const std::size_t start = mark();
+    if (!store_all(i)) return false;
+    if (less(choice_.cost(), before) && !is_cyclic(i)) return true;
+    take_back(start);
+    return false;
+  }
+
   // Assigns, and keeps what was there before.
   void assign(int goal, int nest) {
     undo_.push_back({goal, choice_.nest_of(goal)});
@@ -53,16 +63,6 @@ class exchange_search {
   static bool less(double a, double b) { return a < b * (1 - 1e-9); }
 
  private:
-  // Lets nest i store all its outputs if that is cheaper.
-  bool exchange(int i) {
-    const double before = choice_.cost();
-    const std::size_t start = mark();
-    if (!store_all(i)) return false;
-    if (less(choice_.cost(), before) && !is_cyclic(i)) return true;
-    take_back(start);
-    return false;
-  }
-
   bool exchange_with_readers(int i) {
     const double before = choice_.cost();
     const std::size_t start = mark();

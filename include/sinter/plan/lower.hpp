@@ -177,6 +177,7 @@ class lowering {
       case nest_kind::matmul:
       case nest_kind::column: lower_body(n, c, own, number); break;
       case nest_kind::streamed: lower_streamed(n, c); break;
+      case nest_kind::grouped: lower_parts(n, c, number); break;
       case nest_kind::gather:
       case nest_kind::scatter_add:
         n.space = root.shape;
@@ -223,10 +224,11 @@ class lowering {
     nest& n;
     const cut& inside;
     std::vector<std::pair<int, int>> step_of;  // (value, step)
+    int second_packed = -1;                    // the packed right side of the second product
   };
 
   void lower_body(nest& n, const candidate& c, const form* reduction, int number) {
-    body_state s{n, c.inside, {}};
+    body_state s{n, c.inside, {}, c.packed[1]};
     const int result = reduction != nullptr ? reduction->operands[0] : c.root;
     n.space = c.inside.inner_axes != 0 ? c.inside.space : g_[result].shape;
     n.inner_axes = c.inside.inner_axes;
@@ -281,11 +283,15 @@ class lowering {
         n.accesses.push_back((k == 0 ? c.computed.a : c.computed.b)
                                  ? access{-1, g_[product.operands[k]].shape, {}}
                                  : access_to(product.operands[k], true));
-      if (c.packed < 0) return;
-      const int packed = packed_buffer(c.packed, n.transpose_b);
-      n.accesses[1] = {packed, out_.buffers[static_cast<std::size_t>(packed)].shape, {}};
+      if (c.packed[0] < 0) return;
+      n.accesses[1] = packed_access(c.packed[0], n.transpose_b);
       n.packed_b = true;
     }
+  }
+
+  access packed_access(int value, bool transpose) {
+    const int packed = packed_buffer(value, transpose);
+    return {packed, out_.buffers[static_cast<std::size_t>(packed)].shape, {}};
   }
 
   // Where a matrix is as the kernel of products reads it. The nest that packs it is made for its
@@ -356,6 +362,23 @@ class lowering {
     return number;
   }
 
+  // A part whose outputs other nests store by now is left out.
+  void lower_parts(nest& n, const candidate& c, int number) {
+    for (int i : c.parts) {
+      const candidate& part = nests_.all()[static_cast<std::size_t>(i)];
+      if (std::ranges::none_of(part.outputs, [&](int v) { return is_stored_by(number, v); }))
+        continue;
+      nest& made = n.parts.emplace_back();
+      made.kind = part.kind;
+      made.predicted_nanoseconds = part.nanoseconds;
+      made.enodes = enodes_of(g_, part);
+      lower_body(made, part, nullptr, number);
+      n.accesses.insert(n.accesses.end(), made.accesses.begin(), made.accesses.end());
+      n.stores.insert(n.stores.end(), made.stores.begin(), made.stores.end());
+    }
+    n.space = n.parts.front().space;
+  }
+
   int push(body_state& s, const step& made) {
     s.n.body.push_back(made);
     return static_cast<int>(s.n.body.size()) - 1;
@@ -385,6 +408,12 @@ class lowering {
     const bool plain = f.fused < 0;
     if (plain && f.code == ir::op::matmul) {
       made.kind = step_kind::product;
+      if (value == s.inside.second_product) {
+        made.attribute = g_.payload(f).attributes[1];
+        made.access = add_access(s.n, s.second_packed >= 0
+                                          ? packed_access(s.second_packed, made.attribute != 0)
+                                          : access_to(f.operands[1], true));
+      }
       return push(s, made);
     }
     if (plain && (f.code == ir::op::iota || f.code == ir::op::random_uniform)) {

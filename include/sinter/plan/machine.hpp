@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
@@ -25,9 +26,14 @@ struct machine {
   double launch = 120;           // a nest: set-up and its share of a parallel region
   double row = 6;                // the end of a row: a reduction, or a value per row that is read
   double strided_element = 1.0;  // an element that is gathered one by one
+  double packed_element = 0.15;  // an element of a product's operand, rearranged for the kernel
 };
 
 inline constexpr machine nominal_machine{};
+
+// A thread keeps the rows of a product's left factor that it works on packed, from one block of
+// columns to the next, if they take no more than this.
+inline constexpr std::size_t packed_limit = 2 << 20;
 
 // Nanoseconds per byte for a buffer of this size that the step before left where it fits.
 inline double byte_cost(double bytes, const machine& m = nominal_machine) {

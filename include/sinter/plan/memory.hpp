@@ -189,6 +189,7 @@ class memory_planner {
   // reads the argument, and may overwrite it.
   void find_aliases(int arguments, int outputs) {
     std::vector<int> writer(index(outputs), -1), writers(index(outputs), 0);
+    std::vector<int> written(index(outputs), -1);  // the buffer
     std::vector<int> reader(index(arguments), -1);
     for (int i = 0; i < nests(); ++i) {
       for (const store& s : nest_at(i).stores) {
@@ -196,6 +197,7 @@ class memory_planner {
         if (b.place != place::output) continue;
         ++writers[index(b.number)];
         writer[index(b.number)] = i;
+        written[index(b.number)] = s.buffer;
       }
       for_each_read(nest_at(i), [&](int b) {
         if (buffer_at(b).place == place::argument) reader[index(buffer_at(b).number)] = i;
@@ -208,7 +210,8 @@ class memory_planner {
       for (int a = 0; a < arguments; ++a)
         p_.may_alias[index(o * arguments + a)] =
             reader[index(a)] < w ||
-            (reader[index(a)] == w && may_overwrite_argument(nest_at(w), a));
+            (reader[index(a)] == w &&
+             may_overwrite_argument(p_.nests[index(w)], written[index(o)], a));
     }
   }
 
@@ -237,11 +240,12 @@ class memory_planner {
     own.bytes = std::max(own.bytes, rounded);
   }
 
-  bool may_overwrite_argument(const nest& n, int argument) const {
-    bool allowed = n.kind == nest_kind::tile || n.product_in_scratch;
+  bool may_overwrite_argument(nest& n, int target, int argument) const {
+    const nest& writer = writing_part(n, target);
+    bool allowed = writer.kind == nest_kind::tile || writer.product_in_scratch;
     for_each_read(n, [&](int b) {
       if (buffer_at(b).place == place::argument && buffer_at(b).number == argument)
-        allowed = allowed && may_overwrite(n, b);
+        allowed = allowed && may_write_over(n, target, b);
     });
     return allowed;
   }

@@ -103,6 +103,8 @@ enum class nest_kind : std::uint8_t {
   column,  // like tile with one reduction at the end of a map body, over the axes [column_first,
            // column_last)
   matmul,  // blocks of a product, and the body as epilogue over them while they are hot
+  // Several matmuls with one left side, which is read once: see `parts`.
+  grouped,
   // The softmax over rows of scores, and the sum of values that it weighs: scores are a product
   // with the body as epilogue, computed block by block and never stored.
   streamed,
@@ -160,7 +162,8 @@ struct nest {
   // transposed in the last two axes.
   // (transpose_b also of pack, whose `space` is [k, n] and whose access 0 is the matrix).
   bool transpose_a = false, transpose_b = false;
-  bool packed_b = false;  // matmul: access 1 is what a pack nest wrote, for all batches
+  // matmul: access 1, and that of a second product, is what a pack nest wrote, for all batches.
+  bool packed_b = false;
   // streamed: `space` is that of the scores, [batch..., rows, columns]; access 2 are the values,
   // [batch..., columns, n] or transposed. stores[0].step are the scores, still to be multiplied by
   // score_scale > 0; its buffer gets [batch..., rows, n].
@@ -170,6 +173,11 @@ struct nest {
   // streamed: operands a and b where they are computed on the way; empty where they are read. The
   // access of a computed operand has its shape, and a buffer that the first part reads.
   std::array<std::vector<operand_part>, 2> prologues;
+  // matmul: a product step with an access is a second product, of a and that access ([batch..., k,
+  // n], or transposed if the step's attribute is 1), which the epilogue reads beside the first.
+  // grouped: matmul nests whose access 0 and rows are the same, in any order. `accesses` and
+  // `stores` of the nest list those of all parts, for who asks what it reads and writes.
+  std::vector<nest> parts;
   // matmul: the epilogue reads what the result overwrites (w - rate * gradient), so the product
   // must not be computed in the result's memory but in scratch.
   bool product_in_scratch = false;
@@ -181,7 +189,8 @@ struct nest {
   std::vector<step> body;
   std::vector<store>
       stores;  // what the nest produces; nests without a body produce stores[0].buffer
-  // The e-nodes it was made of, first that of the value it was made for; none: a copy. For reports.
+  // The e-nodes it was made of, first that of the value it was made for; none: a copy, or
+  // parts that name theirs. For reports.
   std::vector<eqsat::node_id> enodes;
   double predicted_nanoseconds = 0;
   std::string label;  // for explain: what it computes, in the terms of the graph

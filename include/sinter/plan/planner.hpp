@@ -15,6 +15,7 @@
 
 #include <sinter/plan/budget.hpp>
 #include <sinter/plan/candidate.hpp>
+#include <sinter/plan/grouped.hpp>
 #include <sinter/plan/lower.hpp>
 #include <sinter/plan/memory.hpp>
 #include <sinter/plan/order.hpp>
@@ -28,7 +29,7 @@ namespace sinter::planning {
 // Where the time of planning went.
 struct planning_seconds {
   double enumeration = 0;  // values, cuts, nests
-  double selection = 0;    // extraction
+  double selection = 0;    // extraction, and groups around it
   double layout = 0;       // lowering, the order of nests, memory and its verifier
 
   double total() const { return enumeration + selection + layout; }
@@ -72,12 +73,13 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
     if (std::ranges::find(roots, value) == roots.end()) roots.push_back(value);
   }
   const cut_enumeration cuts(values);
-  const candidate_enumeration nests(values, cuts, roots, options);
+  candidate_enumeration nests(values, cuts, roots, options);
   goal_graph goals(graph, values, nests);
   out.seconds.enumeration = lap();
-  const selection chosen = selector(values, nests, goals, roots, options).run();
+  selection chosen = selector(values, nests, goals, roots, options).run();
   if (!(chosen.cost < std::numeric_limits<double>::infinity()))
     throw graph_error("plan: no nests compute all outputs");
+  product_grouping(values, cuts, nests, roots).improve(chosen);
   out.seconds.selection = lap();
 
   std::vector<std::int64_t> corner;

@@ -74,8 +74,13 @@ class plan_division {
     const auto all_fixed = [&](const auto& extents) {
       return fixed_.all_fixed(whole_.dims, extents);
     };
-    bool fixed = all_fixed(n.space) && fixed_.is_fixed(whole_.dims, n.hidden.offset);
-    for (const step& s : n.body) fixed = fixed && fixed_.is_fixed(whole_.dims, s.extent);
+    bool fixed = fixed_.is_fixed(whole_.dims, n.hidden.offset);
+    const auto add = [&](const nest& each) {
+      fixed = fixed && all_fixed(each.space);
+      for (const step& s : each.body) fixed = fixed && fixed_.is_fixed(whole_.dims, s.extent);
+    };
+    add(n);
+    for (const nest& part : n.parts) add(part);
     for (const piece& p : n.pieces) fixed = fixed && all_fixed(p.offset);
     for (const store& s : n.stores)
       fixed = fixed && whole_.buffers[at(s.buffer)].place == place::arena;
@@ -117,9 +122,13 @@ class plan_division {
     for (std::size_t i = 0; i < whole_.nests.size(); ++i) {
       if (!chosen[i]) continue;
       nest n = whole_.nests[i];
-      for (access& a : n.accesses) move(a.buffer);
-      for (piece& p : n.pieces) move(p.source.buffer);
-      for (store& s : n.stores) move(s.buffer);
+      const auto move_all = [&](nest& each) {
+        for (access& a : each.accesses) move(a.buffer);
+        for (piece& p : each.pieces) move(p.source.buffer);
+        for (store& s : each.stores) move(s.buffer);
+      };
+      move_all(n);
+      for (nest& part : n.parts) move_all(part);
       out.nests.push_back(std::move(n));
     }
     return out;

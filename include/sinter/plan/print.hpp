@@ -30,6 +30,7 @@ inline std::string in_microseconds(double nanoseconds) { return fixed(nanosecond
 // What several ops run as one nest are, where it took more than element-wise fusion; else empty.
 inline std::string_view fused_form(const nest& n) {
   if (n.kind == nest_kind::streamed) return "streamed";
+  if (n.kind == nest_kind::grouped) return "grouped";
   const bool maps =
       std::ranges::any_of(n.body, [](const step& s) { return s.kind == step_kind::map; });
   if (!maps) return "";
@@ -61,23 +62,22 @@ class plan_printer {
     for (std::size_t i = 0; i < found_by.size(); ++i)
       out += (i == 0 ? "    found by: " : " -> ") + found_by[i];
     if (!found_by.empty()) out += "\n";
+    if (n.kind == nest_kind::grouped) {
+      for (const nest& part : n.parts)
+        out += "    a part over " + p_.dims.to_string(part.space) + ", predicted alone " +
+               in_microseconds(part.predicted_nanoseconds) + "\n" + product_text(part) +
+               body_text(part);
+      return out;
+    }
     if (n.kind == nest_kind::matmul || n.kind == nest_kind::streamed)
-      out += prologue_text(n) + "    product of " + operand_text(n, 0) +
-             (n.transpose_a ? "^T" : "") + " and " + (n.packed_b ? "packed " : "") +
-             operand_text(n, 1) + (n.transpose_b ? "^T" : "") + "\n";
+      out += prologue_text(n) + product_text(n);
     if (n.body.empty()) {
       for (const access& a : n.accesses) out += "    reads " + buffer_text(a) + "\n";
       for (const piece& piece : n.pieces) out += "    reads " + buffer_text(piece.source) + "\n";
       out += "    -> " + buffer_name(n.stores[0].buffer) + "\n";
       return out;
     }
-    for (std::size_t i = 0; i < n.body.size(); ++i) {
-      out += "    %" + std::to_string(i) + " = " + step_text(n, n.body[i]);
-      for (const store& st : n.stores)
-        if (st.step == static_cast<int>(i) && n.kind != nest_kind::streamed)
-          out += "  -> " + buffer_name(st.buffer);
-      out += "\n";
-    }
+    out += body_text(n);
     if (n.kind == nest_kind::streamed)
       out += "    softmax of each row of %" + std::to_string(n.stores[0].step) +
              (n.score_scale == 1 ? "" : " * " + fixed(n.score_scale, 6)) + ", which weighs " +
@@ -95,6 +95,7 @@ class plan_printer {
       case nest_kind::tile: return "tiles";
       case nest_kind::column: return "columns";
       case nest_kind::matmul: return "matmul";
+      case nest_kind::grouped: return "grouped matmul";
       case nest_kind::streamed: return "streamed";
       case nest_kind::assemble: return "assemble";
       case nest_kind::gather: return "gather";
@@ -152,6 +153,32 @@ class plan_printer {
         for (std::size_t i = 0; i < part.body.size(); ++i)
           out += "      %" + std::to_string(i) + " = " + step_text(n, part.body[i]) + "\n";
       }
+    return out;
+  }
+
+  std::string product_text(const nest& n) const {
+    const std::string packed = n.packed_b ? "packed " : "";
+    std::string out = "    product of " + operand_text(n, 0) + (n.transpose_a ? "^T" : "") +
+                      " and " + packed + operand_text(n, 1) + (n.transpose_b ? "^T" : "") + "\n";
+    for (std::size_t i = 0; i < n.body.size(); ++i) {
+      const step& s = n.body[i];
+      if (s.kind == step_kind::product && s.access >= 0)
+        out += "    and with " + packed +
+               buffer_text(n.accesses[static_cast<std::size_t>(s.access)]) +
+               (s.attribute != 0 ? "^T" : "") + ": %" + std::to_string(i) + "\n";
+    }
+    return out;
+  }
+
+  std::string body_text(const nest& n) const {
+    std::string out;
+    for (std::size_t i = 0; i < n.body.size(); ++i) {
+      out += "    %" + std::to_string(i) + " = " + step_text(n, n.body[i]);
+      for (const store& st : n.stores)
+        if (st.step == static_cast<int>(i) && n.kind != nest_kind::streamed)
+          out += "  -> " + buffer_name(st.buffer);
+      out += "\n";
+    }
     return out;
   }
 

@@ -40,6 +40,14 @@ inline bool may_overwrite(const nest& n, int operand_buffer) {
   return true;
 }
 
+// The part of a grouped nest that writes the buffer; of others, the nest itself.
+inline nest& writing_part(nest& n, int buffer) {
+  for (nest& part : n.parts)
+    for (const store& s : part.stores)
+      if (s.buffer == buffer) return part;
+  return n;
+}
+
 // Calls visit(number of the buffer) for everything the nest reads.
 template <class Visitor>
 void for_each_read(const nest& n, Visitor visit) {
@@ -51,6 +59,15 @@ inline bool reads(const nest& n, int buffer) {
   bool found = false;
   for_each_read(n, [&](int b) { found = found || b == buffer; });
   return found;
+}
+
+// May the nest write `written` over an operand's memory? See above; the other parts of a grouped
+// nest run beside the one that writes, so they must not read it.
+inline bool may_write_over(nest& n, int written, int operand) {
+  const nest& writer = writing_part(n, written);
+  for (const nest& part : n.parts)
+    if (&part != &writer && reads(part, operand)) return false;
+  return may_overwrite(writer, operand);
 }
 
 // Does the nest check indices that are computed by other nests? (Indices that are arguments are
@@ -65,18 +82,8 @@ class scheduler {
   // assigned[k]: the argument whose storage output k is, or -1.
   scheduler(plan& p, std::span<const int> assigned)
       : plan_(p), assigned_(assigned.begin(), assigned.end()) {
-    for (std::size_t i = 0; i < plan_.nests.size(); ++i) {
-      const int argument = overwritten_argument(plan_.nests[i]);
-      if (argument < 0) continue;
-      for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b)
-        if (is_argument(b, argument) && reads(plan_.nests[i], b)) {
-          if (!may_overwrite(plan_.nests[i], b)) {
-            divert(i);
-            break;
-          }
-          plan_.nests[i].product_in_scratch = plan_.nests[i].kind == nest_kind::matmul;
-        }
-    }
+    for (std::size_t i = 0; i < plan_.nests.size(); ++i)
+      if (!writes_in_place(plan_.nests[i])) divert(i);
     while (!order()) {
     }
   }
@@ -87,13 +94,25 @@ class scheduler {
     return b.place == place::argument && b.number == number;
   }
 
-  int overwritten_argument(const nest& n) const {
+  // The argument whose storage the buffer is written to, or -1.
+  int overwritten_argument(int written) const {
+    const planning::buffer& b = plan_.buffers[static_cast<std::size_t>(written)];
+    return b.place == place::output ? assigned_[static_cast<std::size_t>(b.number)] : -1;
+  }
+
+  // May the nest overwrite the arguments it reads and is assigned to? Sets how products do so.
+  bool writes_in_place(nest& n) const {
     for (const store& s : n.stores) {
-      const planning::buffer& b = plan_.buffers[static_cast<std::size_t>(s.buffer)];
-      if (b.place == place::output && assigned_[static_cast<std::size_t>(b.number)] >= 0)
-        return assigned_[static_cast<std::size_t>(b.number)];
+      const int argument = overwritten_argument(s.buffer);
+      if (argument < 0) continue;
+      for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b) {
+        if (!is_argument(b, argument) || !reads(n, b)) continue;
+        if (!may_write_over(n, s.buffer, b)) return false;
+        nest& writer = writing_part(n, s.buffer);
+        writer.product_in_scratch = writer.kind == nest_kind::matmul;
+      }
     }
-    return -1;
+    return true;
   }
 
   bool writes_output(const nest& n) const {
@@ -157,11 +176,12 @@ class scheduler {
     for (std::size_t w = 0; w < count; ++w) {
       if (writes_output(plan_.nests[w]))
         for (std::size_t c : checking) edge(c, w);
-      for (const store& s : plan_.nests[w].stores)
+      for (const store& s : plan_.nests[w].stores) {
         for (std::size_t r : readers[static_cast<std::size_t>(s.buffer)]) edge(w, r);
-      const auto argument = static_cast<std::size_t>(overwritten_argument(plan_.nests[w]));
-      if (argument < readers_of_argument.size())
-        for (std::size_t r : readers_of_argument[argument]) edge(r, w);
+        const auto argument = static_cast<std::size_t>(overwritten_argument(s.buffer));
+        if (argument < readers_of_argument.size())
+          for (std::size_t r : readers_of_argument[argument]) edge(r, w);
+      }
     }
     std::vector<std::size_t> sequence;
     std::vector<bool> done(count, false);

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// A product of a matmul nest with its epilogue, or two products of one shape that one epilogue
+// reads: blocks of the result, and on each block, while it is in the cache, the rest of the tile
+// program (bias, activation, residual). The block lies in the output itself where that is safe.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <sinter/exec/bind_tile.hpp>
+#include <sinter/exec/gemm.hpp>
+#include <sinter/exec/product.hpp>
+#include <sinter/exec/product_operand.hpp>
+#include <sinter/exec/right_operand.hpp>
+#include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/run_tile.hpp>
+
+namespace sinter::exec {
+
+/// A block of rows of the left side of products, and where its thread works.
+struct left_block {
+  const product_operand& a;
+  const shape_vector& batch_shape;
+  std::int64_t batch, row, rows;
+  const void* packed;  // as matrix_product::packed_a
+  std::byte* scratch;
+};
+
+class product_part {
+ public:
+  /// `nest`: a matmul nest, which must outlive this. `first_copy`: the entries of run_memory::bases
+  /// from here on are set to copies of right sides, as many as there are right sides.
+  product_part(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest,
+               int first_copy)
+      : nest_(&nest),
+        product_(find_product(nest)),
+        type_(type_of(nest)),
+        multiply_(kernels.product(type_)),
+        rest_(kernels, nest,
+              analyze_tile(&plan, nest, geometry::block, all_stores(nest), product_, -1)) {
+    if (multiply_ == nullptr)
+      throw dtype_error("executor: no matrix product for " + std::string(name(type_)));
+    right_.emplace_back(kernels, nest, 1, nest.transpose_b, type_, first_copy);
+    for (const planning::step& s : nest.body)
+      if (s.kind == planning::step_kind::product && s.access >= 0)
+        right_.emplace_back(kernels, nest, static_cast<std::size_t>(s.access), s.attribute != 0,
+                            type_, first_copy + static_cast<int>(right_.size()));
+    detail::require_step(right_.size() <= most_products, nest, "more than two products");
+  }
+
+  /// The dtype of the nest's product, and so of its operands.
+  static dtype type_of(const planning::nest& nest) {
+    return nest.body[static_cast<std::size_t>(find_product(nest))].type;
+  }
+
+  const planning::nest& nest() const { return *nest_; }
+  gemm_function multiply() const { return multiply_; }
+  int right_sides() const { return static_cast<int>(right_.size()); }
+  std::int64_t columns() const { return n_; }
+  std::int64_t column_blocks() const { return grid_.column_count; }
+  /// Rows of a block if the product were alone.
+  std::int64_t block_rows() const { return grid_.rows; }
+  /// Bytes of scratch memory for a block.
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
+
+  /// The right sides, of k rows; `space` has all axes of the product, the last one its columns.
+  void bind_right(const binding& at, const shape_vector& space, std::int64_t k, memory_need& need) {
+    n_ = space.back();
+    for (right_operand& b : right_) b.bind(at, space.size() - 2, k, n_, need);
+  }
+  /// Are the right sides the same matrices along this batch axis?
+  bool is_shared(std::size_t axis) const {
+    return std::ranges::all_of(right_, [&](const right_operand& b) { return b.is_shared(axis); });
+  }
+  /// Divides the product into blocks, m being its rows after batches were folded.
+  void divide(std::int64_t m, std::int64_t k) {
+    m_ = m;
+    k_ = k;
+    grid_ = gemm_block_grid(m, n_, k);
+    detail::require_step(nest_->inner_axes <= 1, *nest_, "the rows of a product are its last axis");
+    if (nest_->inner_axes > 0) {  // reductions over rows need whole ones
+      grid_.columns = std::max<std::int64_t>(1, n_);
+      grid_.column_count = 1;
+    }
+  }
+  /// Blocks of at most this many rows.
+  void bind_rest(const binding& at, const shape_vector& space, std::int64_t rows) {
+    destination_ = find_destination(at, space);
+    walk_request request;
+    request.space = space;
+    request.outer_count = space.size() - 1;
+    request.block_columns = grid_.columns;
+    request.external_packed = grid_.column_count == 1;
+    if (destination_ >= 0) {
+      const planning::store& s = nest_->stores[static_cast<std::size_t>(destination_)];
+      destination_view_ = at[s.buffer];
+      if (rest_.facts().origin[static_cast<std::size_t>(s.step)] == product_)
+        request.stored_external = destination_;
+    }
+    rest_.bind(at, request);
+    const tile_program& p = rest_.program();
+    has_rest_ =
+        std::ranges::any_of(p.phase_lists, [](command_range r) { return r.first != r.last; }) ||
+        std::ranges::any_of(p.row_lists, [](command_range r) { return r.first != r.last; });
+
+    blocks_offset_ = round_to_lines(p.scratch_bytes);
+    block_bytes_ = round_to_lines(static_cast<std::size_t>(rows * grid_.columns) * size_of(type_));
+    const std::size_t blocks = right_.size() - (destination_ >= 0 ? 1 : 0);
+    workspace_offset_ = blocks_offset_ + blocks * block_bytes_;
+    scratch_bytes_ = workspace_offset_ + gemm_workspace_bytes(type_, rows, grid_.columns, k_);
+  }
+
+  /// Makes copies of right sides, where they are needed. All threads take part.
+  void pack(const run_memory& memory) const {
+    for (const right_operand& b : right_) b.pack(memory);
+  }
+
+  /// Does a block of this many rows read packed operands?
+  bool reads_packed(std::int64_t rows) const {
+    return right_.front().is_packed() || gemm_packs(type_, rows, std::min(grid_.columns, n_), k_);
+  }
+
+  /// The rows of `left` in block `column_block` of the columns.
+  void run_block(const run_memory& memory, const left_block& left,
+                 std::int64_t column_block) const {
+    const std::int64_t column = column_block * grid_.columns;
+    const std::int64_t columns = std::min(grid_.columns, n_ - column);
+    const std::int64_t first_row = left.batch * m_ + left.row;
+    std::array<external_block, most_products> products;
+    for (std::size_t k = 0; k < right_.size(); ++k) {
+      const bool in_place = k == 0 && destination_ >= 0;
+      const std::size_t block = destination_ >= 0 ? k - 1 : k;
+      std::byte* const c = in_place ? destination(memory, first_row, column)
+                                    : left.scratch + blocks_offset_ + block * block_bytes_;
+      const std::int64_t pitch = in_place ? n_ : columns;
+      matrix_product product{.m = left.rows,
+                             .n = columns,
+                             .k = k_,
+                             .a = left.a.at(memory, left.batch_shape, left.batch, left.row, 0),
+                             .lda = left.a.leading(),
+                             .transpose_a = left.a.transposed(),
+                             .b = nullptr,
+                             .ldb = 0,
+                             .transpose_b = false,
+                             .c = c,
+                             .ldc = pitch,
+                             .accumulate = false,
+                             .workspace = left.scratch + workspace_offset_,
+                             .packed_a = left.packed};
+      right_[k].set(product, memory, left.batch_shape, left.batch, column);
+      multiply_(product);
+      products[k] = {c, pitch, first_row, column};
+    }
+    if (!has_rest_) return;
+    tile_runner rest(rest_.program(), memory.bases, left.scratch);
+    rest.begin();
+    for (std::size_t k = 0; k < right_.size(); ++k) rest.set_external(products[k], k);
+    rest.run_all(first_row, first_row + left.rows, column, column + columns);
+  }
+
+ private:
+  static int find_product(const planning::nest& nest) {
+    for (std::size_t i = 0; i < nest.body.size(); ++i)
+      if (nest.body[i].kind == planning::step_kind::product && nest.body[i].access < 0)
+        return static_cast<int>(i);
+    detail::require_step(false, nest, "a matmul nest without a product");
+    return -1;
+  }
+  static std::vector<int> all_stores(const planning::nest& nest) {
+    std::vector<int> out(nest.stores.size());
+    std::iota(out.begin(), out.end(), 0);
+    return out;
+  }
+
+  // Where blocks of the (first) product are computed: in the memory of a store of the product
+  // itself; else in the memory of the store that is the last to need it; else (destination -1) in
+  // scratch.
+  int find_destination(const binding& at, const shape_vector& space) const {
+    if (nest_->product_in_scratch) return -1;
+    const tile_analysis& facts = rest_.facts();
+    const auto safe = [&](std::size_t number) {
+      const planning::store& s = nest_->stores[number];
+      if (element_count(at[s.buffer].shape) != element_count(space)) return false;
+      if (nest_->body[static_cast<std::size_t>(s.step)].type != type_) return false;
+      for (std::size_t i = 0; i < nest_->body.size(); ++i)
+        if (facts.alive[i] && nest_->body[i].kind == planning::step_kind::load &&
+            may_overlap(
+                at.plan(), at[s.buffer].buffer,
+                at[nest_->accesses[static_cast<std::size_t>(nest_->body[i].access)].buffer].buffer))
+          return false;
+      return true;
+    };
+    for (std::size_t i = 0; i < nest_->stores.size(); ++i)
+      if (facts.origin[static_cast<std::size_t>(nest_->stores[i].step)] == product_ && safe(i))
+        return static_cast<int>(i);
+    for (std::size_t i = 0; i < nest_->stores.size(); ++i)
+      if (facts.phases == 1 && !facts.is_used_behind(*nest_, product_, nest_->stores[i].step) &&
+          safe(i))
+        return static_cast<int>(i);
+    return -1;
+  }
+
+  std::byte* destination(const run_memory& memory, std::int64_t row, std::int64_t column) const {
+    return memory.bases[destination_view_.buffer] + (destination_view_.offset + row * n_ + column) *
+                                                        static_cast<std::int64_t>(size_of(type_));
+  }
+
+  const planning::nest* nest_;
+  int product_;  // the step; another product of the nest comes behind it as right_[1]
+  dtype type_;
+  gemm_function multiply_;
+  bound_tile rest_;
+  std::deque<right_operand> right_;  // in place: operands refer to parts of themselves
+  std::int64_t m_ = 0, n_ = 0, k_ = 0;
+  gemm_blocks grid_{};
+  int destination_ = -1;  // number of a store
+  strided_view destination_view_;
+  bool has_rest_ = false;
+  std::size_t blocks_offset_ = 0, block_bytes_ = 0, workspace_offset_ = 0, scratch_bytes_ = 0;
+};
+
+}  // namespace sinter::exec

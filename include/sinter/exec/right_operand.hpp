@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The right side of a product of a matmul nest: matrices as they are in memory, or one that a pack
+// nest has brought into the kernel's order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <sinter/exec/gemm.hpp>
+#include <sinter/exec/product.hpp>
+#include <sinter/exec/product_operand.hpp>
+#include <sinter/exec/run_memory.hpp>
+
+namespace sinter::exec {
+
+class right_operand {
+ public:
+  // Operand `access` of the nest; `copy` as scratch_buffer of product_operand.
+  right_operand(const kernel_table& kernels, const planning::nest& nest, std::size_t access,
+                bool transpose, dtype type, int copy)
+      : nest_(&nest), packed_(nest.packed_b), buffer_(nest.accesses[access].buffer) {
+    if (!packed_) stored_.emplace(kernels, nest, access, transpose, type, copy);
+  }
+
+  bool is_packed() const { return packed_; }
+
+  // Of k rows and n columns.
+  void bind(const binding& at, std::size_t batch_axes, std::int64_t k, std::int64_t n,
+            memory_need& need) {
+    columns_ = n;
+    if (packed_) {
+      detail::require_step(element_count(at[buffer_].shape) == gemm_packed_elements(n, k), *nest_,
+                           "the packed operand of the product does not fit");
+      return;
+    }
+    stored_->bind(at, batch_axes, need);
+    detail::require_step(stored_->columns() == n && stored_->rows() == k, *nest_,
+                         "the operands of the product do not fit");
+  }
+  bool is_shared(std::size_t axis) const { return packed_ || stored_->is_shared(axis); }
+  void pack(const run_memory& memory) const {
+    if (!packed_) stored_->pack(memory);
+  }
+
+  // Makes the columns from `column` on the product's right side.
+  void set(matrix_product& product, const run_memory& memory, const shape_vector& batch_shape,
+           std::int64_t batch, std::int64_t column) const {
+    if (packed_) {
+      product.packed_b = memory.bases[buffer_];
+      product.packed_columns = columns_;
+      product.packed_first = column;
+    } else {
+      product.b = stored_->at(memory, batch_shape, batch, 0, column);
+      product.ldb = stored_->leading();
+      product.transpose_b = stored_->transposed();
+    }
+  }
+
+ private:
+  const planning::nest* nest_;
+  bool packed_;
+  int buffer_;
+  std::int64_t columns_ = 0;
+  std::optional<product_operand> stored_;
+};
+
+}  // namespace sinter::exec

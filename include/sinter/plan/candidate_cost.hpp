@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// What a nest takes, in nanoseconds on the nominal machine, and what one call has to pay for it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <sinter/plan/candidate_nest.hpp>
+#include <sinter/plan/machine.hpp>
+#include <sinter/plan/view.hpp>
+
+namespace sinter::planning {
+
+// What is computed once is shared by so many calls. Not infinitely many, so that it is done in the
+// cheapest way, and not at all where nothing is saved.
+inline constexpr double calls_per_preparation = 1000;
+
+// Nanoseconds for bringing an operand of a product into the kernel's order.
+inline double packing_work(const value_class& operand) {
+  return nominal_machine.packed_element * operand.elements;
+}
+
+class candidate_cost {
+ public:
+  // `all`: the candidates that the parts of grouped ones are among.
+  candidate_cost(const value_graph& g, const cut_enumeration& cuts,
+                 const std::vector<candidate>& all)
+      : g_(g), cuts_(cuts), all_(all) {}
+
+  // Fills in the nanoseconds and the cost.
+  void set(candidate& c) const {
+    c.nanoseconds = nanoseconds(c);
+    c.cost = c.nanoseconds * (is_preparation(c) ? 1 / calls_per_preparation : 1) +
+             packing_of(c) / calls_per_preparation;
+  }
+
+  // Frozen arguments in, values that are kept out: see preparation.hpp.
+  bool is_preparation(const candidate& c) const {
+    if (!c.parts.empty())
+      return std::ranges::all_of(c.parts, [&](int i) { return is_preparation(part(i)); });
+    const auto fixed = [&](int v) { return g_[v].fixed; };
+    return std::ranges::all_of(c.outputs, fixed) && std::ranges::all_of(c.reads, fixed) &&
+           std::ranges::all_of(c.inside.body, [&](const auto& b) { return fixed(b.first); });
+  }
+
+ private:
+  const candidate& part(int i) const { return all_[static_cast<std::size_t>(i)]; }
+
+  // Of the right sides that are packed once.
+  double packing_of(const candidate& c) const {
+    double work = 0;
+    for (int right : c.packed)
+      if (right >= 0) work += packing_work(g_[right]);
+    for (int i : c.parts) work += packing_of(part(i));
+    return work;
+  }
+
+  double bytes_of(int value) const {
+    return g_[value].elements * static_cast<double>(size_of(g_[value].type));
+  }
+
+  double traffic(int value) const {
+    const double bytes = bytes_of(value);
+    return bytes * byte_cost(bytes);
+  }
+
+  double nanoseconds(const candidate& c) const {
+    if (c.kind == nest_kind::alias) return 0;
+    double memory = 0;
+    for (int base : c.reads) memory += traffic(base);
+    for (int out : c.outputs) memory += traffic(out);
+    double work = work_of(c);
+    if (const int shared = shared_products(c); shared > 0) {
+      const cut& inside = c.parts.empty() ? c.inside : part(c.parts[0]).inside;
+      // The left factor is packed once, or read and packed for each product.
+      if (keeps_left(inside))
+        work -= shared * packing_work(g_[inside.factors[0]]);
+      else
+        memory += shared * traffic(resolve(g_, inside.factors[0]).base);
+    }
+    // Loads and arithmetic overlap, but not wholly: the larger, and a fifth of the smaller.
+    return nominal_machine.launch + std::max(memory, work) + 0.2 * std::min(memory, work);
+  }
+
+  double work_of(const candidate& c) const {
+    double work = 0;
+    for (const auto& [v, f] : c.inside.body)
+      work += body_work(v, g_[v].forms[static_cast<std::size_t>(f)]);
+    work += strided_loads(c);
+    switch (c.kind) {
+      case nest_kind::column:
+        work += micro_work(ir::op::reduce_sum, g_[c.root].type) *
+                g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
+        break;
+      case nest_kind::tile:
+        if (c.reordered)
+          work += 4 * nominal_machine.strided_element *
+                  g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
+        work += row_overhead(c);
+        break;
+      case nest_kind::gather:
+      case nest_kind::scatter_add: work += g_[c.root].elements * 0.5; break;
+      case nest_kind::streamed: work += streamed_work(c) + c.prologue_work; break;
+      case nest_kind::grouped:
+        for (int i : c.parts) work += work_of(part(i));
+        break;
+      case nest_kind::matmul: work -= packing_of(c); break;
+      case nest_kind::pack:
+      case nest_kind::assemble:
+      case nest_kind::alias: break;
+    }
+    return work;
+  }
+
+  // Can a thread keep the rows of the left factor that it works on packed? Blocks have some 256.
+  bool keeps_left(const cut& c) const {
+    const value_class& a = g_[c.factors[0]];
+    const std::size_t rank = a.shape.size();
+    const bool transposed = cuts_.transposes_left(c);
+    const auto rows = static_cast<double>(g_.extent(a.shape[rank - (transposed ? 1 : 2)]));
+    const auto depth = static_cast<double>(g_.extent(a.shape[rank - (transposed ? 2 : 1)]));
+    return std::min(256.0, rows) * depth * static_cast<double>(size_of(a.type)) <=
+           static_cast<double>(packed_limit);
+  }
+
+  // How many products of the nest have their left factor in common with another one before them.
+  int shared_products(const candidate& c) const {
+    int products = c.inside.second_product >= 0 ? 2 : 1;
+    if (c.kind == nest_kind::grouped) {
+      products = 0;
+      for (int i : c.parts) products += shared_products(part(i)) + 1;
+    }
+    return products - 1;
+  }
+
+  double body_work(int v, const form& f) const {
+    if (f.fused < 0 && f.code == ir::op::matmul) {
+      const value_class& a = g_[f.operands[0]];
+      const std::size_t rank = a.shape.size();
+      const double k = static_cast<double>(
+          g_.extent(a.shape[g_.payload(f).attributes[0] != 0 ? rank - 2 : rank - 1]));
+      // Packing both operands once, and the product.
+      return 2 * nominal_machine.flop * g_[v].elements * k * width_factor(g_[v].type) +
+             packing_work(a) + packing_work(g_[f.operands[1]]);
+    }
+    const bool reduces = f.fused < 0 && ir::info(f.code).kind == ir::kind::reduction;
+    return f.work * (reduces ? g_[f.operands[0]].elements : g_[v].elements);
+  }
+
+  // The second product, and between the two: the largest element, exp, its sum. Blocks of 128 rows
+  // pack their operands anew; blocks of 512 columns read and write the sums.
+  double streamed_work(const candidate& c) const {
+    const value_class& scores = g_[c.weighted.scores];
+    const std::size_t rank = scores.shape.size();
+    const double n = static_cast<double>(g_.extent(g_[c.root].shape[rank - 1]));
+    const double row_blocks =
+        std::ceil(static_cast<double>(g_.extent(scores.shape[rank - 2])) / 128);
+    const double column_blocks =
+        std::ceil(static_cast<double>(g_.extent(scores.shape[rank - 1])) / 512);
+    const double packed = g_[c.weighted.values].elements * row_blocks +
+                          g_[c.inside.factors[1]].elements * (row_blocks - 1);
+    return 2 * nominal_machine.flop * scores.elements * n * width_factor(scores.type) +
+           scores.elements * (micro_work(ir::op::exp, scores.type) +
+                              micro_work(ir::op::reduce_max, scores.type)) +
+           g_[c.root].elements * column_blocks * micro_work(ir::op::mul, scores.type) +
+           nominal_machine.packed_element * packed;
+  }
+
+  // Views whose elements do not lie side by side along the last axis are gathered one by one.
+  double strided_loads(const candidate& c) const {
+    if (c.kind == nest_kind::matmul || c.kind == nest_kind::streamed) return 0;
+    double work = 0;
+    for (int leaf : c.inside.leaves) {
+      for (const view_step& s : resolve(g_, leaf).steps) {
+        const bool moves_last =
+            s.code == ir::op::permute && s.attributes[s.attributes.size() - 1] !=
+                                             static_cast<std::int64_t>(s.attributes.size()) - 1;
+        if (moves_last || (s.code == ir::op::flip))
+          work += nominal_machine.strided_element * g_[leaf].elements;
+      }
+    }
+    return work;
+  }
+
+  // A reduction ends at every row; so does the reading of one value per row. Short rows feel it.
+  double row_overhead(const candidate& c) const {
+    double events = 0;
+    for (const auto& [v, f] : c.inside.body) {
+      const form& each = g_[v].forms[static_cast<std::size_t>(f)];
+      if (each.fused < 0 && ir::info(each.code).kind == ir::kind::reduction)
+        events += g_[v].elements;
+    }
+    for (int leaf : c.inside.leaves) {
+      const resolved_view view = resolve(g_, leaf);
+      if (view.steps.empty() || view.steps[0].code != ir::op::broadcast_to) continue;
+      const ir::symbolic_shape& from = view.steps[0].operand;
+      if (!from.empty() && from.back() == ir::dim(1) && !(g_[leaf].shape.back() == ir::dim(1)))
+        events += g_[view.base].elements;
+    }
+    return nominal_machine.row * events;
+  }
+
+  const value_graph& g_;
+  const cut_enumeration& cuts_;
+  const std::vector<candidate>& all_;
+};
+
+}  // namespace sinter::planning

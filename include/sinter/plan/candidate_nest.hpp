@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// A nest as an alternative: what it computes, reads and stores, and what that costs.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include <sinter/plan/cut.hpp>
+#include <sinter/plan/nest.hpp>
+#include <sinter/plan/streamed.hpp>
+
+namespace sinter::planning {
+
+// Which operands of a streamed nest it computes itself.
+struct computed_operands {
+  bool a = false, b = false;
+  friend bool operator==(const computed_operands&, const computed_operands&) = default;
+};
+
+struct candidate {
+  nest_kind kind{};
+  int root = -1;               // the value it is made for
+  int form = -1;               // kinds that stand for one op: the form of the root
+  cut inside;                  // tile, column, matmul, streamed: what is computed and what is read
+  weighted_sum weighted;       // streamed; `inside` is a cut of its scores
+  computed_operands computed;  // streamed
+  // matmul: the values of the right sides of its products, if they are packed once.
+  std::array<int, 2> packed{-1, -1};
+  std::vector<int> parts;    // grouped: matmul candidates with one left factor
+  bool reordered = false;    // tile: a reduction over axes that are not the last ones
+  std::vector<int> outputs;  // values it stores, the root first
+  std::vector<int> reads;    // values that must be stored before
+  double prologue_work = 0;  // streamed: nanoseconds for the operands it computes
+  double nanoseconds = 0;    // predicted for the extents at hand
+  double cost = 0;           // of these, what one call has to pay for
+};
+
+}  // namespace sinter::planning
