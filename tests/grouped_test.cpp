@@ -201,6 +201,7 @@ TEST_CASE("different numbers of columns") {
   check({{}, 512, 128, {{512}, {128}, {128}}});  // queries, and fewer keys and values
   check({{}, 700, 96, {{33}, {400}, {1}}});
   check({{}, 257, 64, {{1}, {259}}});
+  check({{}, 8193, 10, {{14}, {2}}});  // blocks of 264 rows leave 9
   check({{4}, 65, 40, {{10}, {300}, {57}}});
 }
 

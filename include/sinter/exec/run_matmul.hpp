@@ -52,8 +52,8 @@ class matmul_nest {
     });
     batch_ = element_count(batch_shape_);
 
-    // Rows are divided as for the widest product. That leaves every element its bits: block rows
-    // are whole micro-panels, and each element is summed up in an order of its own column.
+    // Rows are divided as for the widest product. That leaves every element its bits: blocks are
+    // whole micro-panels of rows, and how an element is summed up depends on its column alone.
     const product_part* widest = nullptr;
     column_blocks_ = 0;
     for (product_part& part : parts_) {
@@ -63,6 +63,12 @@ class matmul_nest {
     }
     rows_ = widest->block_rows();
     row_blocks_ = std::max<std::int64_t>(1, divide_up(m_, rows_));
+    // No last block so small that it would be multiplied in another way than the rest.
+    const auto last = [&] { return m_ - (row_blocks_ - 1) * rows_; };
+    while (gemm_packs(type_, m_, 2, k) && !gemm_packs(type_, last(), 2, k)) {
+      rows_ += 8;
+      row_blocks_ = divide_up(m_, rows_);
+    }
     bool packs = false;
     for (product_part& part : parts_) {
       part.bind_rest(at, space_of(at, part, space), rows_);
