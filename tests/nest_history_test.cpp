@@ -259,10 +259,10 @@ TEST_CASE("the parts of a grouped nest, each by rules of its own") {
   CHECK(check_histories(p) >= 2);
 
   auto f = sn::fuse(projections);
-  std::string chain;
-  for (const std::string& name : both) chain += name + " -> ";
+  std::string line;
+  for (const std::string& name : both) line += name + " -> ";
   const names lines = found_by(f.explain(filled(64, 64), filled(64, 64), filled(64, 64)));
-  CHECK(std::ranges::find(lines, chain + "grouped") != lines.end());
+  CHECK(std::ranges::find(lines, line + "grouped") != lines.end());
 }
 
 TEST_CASE("what is computed as it was traced was found by nothing") {
