@@ -308,6 +308,28 @@ inline std::vector<gradient_case> structural_gradient_cases() {
        {spread_out({5}, -2, 2)}});
   out.push_back(
       {"flip", op::flip, [](const std::vector<value>& v) { return flip(v[0] * v[0], 5); }, {cube}});
+  out.push_back({"windows",
+                 op::windows,
+                 [](const std::vector<value>& v) {
+                   const value w = windows(v[0] * v[0], 0, dim(3));
+                   return w * w;
+                 },
+                 {spread_out({5}, -2, 2)}});
+  out.push_back({"windows with stride and dilation between other axes",
+                 op::windows,
+                 [](const std::vector<value>& v) { return windows(v[0] * v[0], 1, dim(3), 2, 3); },
+                 {spread_out({2, 12, 2}, -2, 2)}});
+  out.push_back({"windows far apart",
+                 op::windows,
+                 [](const std::vector<value>& v) { return windows(v[0] * v[0], 0, dim(2), 4); },
+                 {spread_out({9, 2}, -2, 2)}});
+  out.push_back({"windows of windows, as long as another tensor",
+                 op::windows,
+                 [](const std::vector<value>& v) {
+                   const value rows = windows(v[0] * v[0], 1, v[1].extent(0), 1, 2);
+                   return windows(rows, 0, v[1].extent(1), 2) * sum(v[1], 3, false);
+                 },
+                 {spread_out({5, 6}, -2, 2), spread_out({2, 3}, -2, 2)}});
   out.push_back({"concat",
                  op::concat,
                  [](const std::vector<value>& v) {
@@ -402,6 +424,8 @@ inline std::vector<gradient_case> composite_gradient_cases() {
   out.push_back({"layer_norm of two axes", op::layer_norm, apply_norm<op::layer_norm, 6>, {cube}});
   out.push_back({"rms_norm", op::rms_norm, apply_norm<op::rms_norm, 2>, {x}});
   out.push_back({"rms_norm of columns", op::rms_norm, apply_norm<op::rms_norm, 1>, {x}});
+  out.push_back({"first_max", op::first_max, apply_softmax<op::first_max, 2>, {x}});
+  out.push_back({"first_max of two axes", op::first_max, apply_softmax<op::first_max, 5>, {cube}});
   out.push_back(
       {"cross_entropy", op::cross_entropy, apply_cross_entropy, {x, of({2}, {2, 0}, dtype::i64)}});
   out.push_back({"cross_entropy with bytes",

@@ -60,7 +60,7 @@ class random_graph_generator : random_graph_pool {
       case 18:
       case 31: return sum_to_step();
       case 19: return pad_step();
-      case 20: return slice_step();
+      case 20: return chance(70) ? slice_step() : windows_step();
       case 21: return chance(50) ? flip_step() : concat_step();
       case 22:
       case 23:
@@ -160,7 +160,7 @@ class random_graph_generator : random_graph_pool {
     const auto x = find_number(1);
     if (!x) return;
     op code = choose({op::reduce_sum, op::reduce_sum, op::reduce_sum, op::reduce_max,
-                      op::reduce_min, op::reduce_prod, op::argmax});
+                      op::reduce_min, op::reduce_prod, op::argmax, op::first_max});
     if (code == op::reduce_prod && !has_tame_products(*x)) code = op::reduce_sum;
     offer(ir::reduce(code, *x, some_axes(*x), chance(60)));
   }
@@ -240,6 +240,17 @@ class random_graph_generator : random_graph_pool {
       step.push_back(chance(70) ? 1 : draw(2, 3));
     }
     offer(ir::slice(*x, start, stop, step));
+  }
+
+  void windows_step() {
+    const auto x = find_any(1);
+    if (!x || x->rank() > 4) return;
+    const auto axis = static_cast<int>(draw(0, x->rank() - 1));
+    const std::int64_t extent = shape(*x)[axis], dilation = draw(1, 3);
+    if (extent == 0) return;
+    const std::int64_t size = draw(1, std::min<std::int64_t>(4, (extent - 1) / dilation + 1));
+    if ((*values_)[x->id].data.size() * static_cast<std::size_t>(size) > element_limit) return;
+    offer(ir::windows(*x, axis, dim(size), draw(1, 3), dilation));
   }
 
   void flip_step() {

@@ -462,6 +462,8 @@ inline std::vector<rule_case> elementary_cases() {
        [](g&, value x, value) {
          return with_expansion(composite(op::rms_norm, x, {2, ir::bits_of(1e-3)}));
        }},
+      {"expand-first-max",
+       [](g&, value x, value) { return with_expansion(composite(op::first_max, x, {2})); }},
       {"expand-cross-entropy",
        [](g& c, value x, value) {
          return with_expansion(raw(op::cross_entropy, {x, c.arg(dtype::i64, {c.a})}));

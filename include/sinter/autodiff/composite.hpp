@@ -37,6 +37,24 @@ constexpr void rms_norm(const pullback& p) {
   p.add(0, r * (d - y * mean(d * y, axes)));
 }
 
+// All to the first of the largest elements: its position, counted over the reduced axes, is what
+// argmax says.
+constexpr void first_max(const pullback& p) {
+  graph& g = p.owner();
+  const value x = p.operand(0);
+  const std::int64_t axes = p.attribute(0);
+  const symbolic_shape shape = x.shape();
+  value position = constant(g, dtype::i64, 0);
+  dim behind(1);
+  for (int axis = x.rank(); axis-- > 0;) {
+    if (!has_axis(axes, axis)) continue;
+    position = position + iota(g, dtype::i64, shape, axis) * extent_scalar(g, dtype::i64, behind);
+    behind = g.dims.mul(behind, shape[axis]);
+  }
+  const value is_first = elementwise(op::equal, {position, reduce(op::argmax, x, axes)});
+  p.add(0, ir::where(is_first, p.adjoint, constant_like(p.adjoint, 0)));
+}
+
 // (softmax(logits) - onehot(label)) d per row
 constexpr void cross_entropy(const pullback& p) {
   const value logits = p.operand(0), labels = p.operand(1);

@@ -83,6 +83,40 @@ constexpr void slice(const pullback& p) {
 
 constexpr void flip(const pullback& p) { p.add(0, ir::flip(p.adjoint, p.attribute(0))); }
 
+// Overlapping windows add up. Window element (j, i) belongs at i stride + j dilation: rows j of one
+// length, each padded by `dilation` more than it should have, shift by that much per row when they
+// are cut anew, and the sum of the rows is the result. No extent has to be known, and the size of
+// the graph does not depend on that of the windows.
+constexpr void windows(const pullback& p) {
+  dim_table& dims = p.owner().dims;
+  const int axis = static_cast<int>(p.attribute(0));
+  const std::int64_t stride = p.attribute(1);
+  const dim dilation(p.attribute(2)), size = p.owner().node_dims(p.result.id)[0];
+  const value rows = stride == 1 ? p.adjoint : spread(p.adjoint, axis + 1, stride);
+  const dim shift = dims.mul(size, dilation), length = dims.add(rows.extent(axis + 1), shift),
+            kept = dims.sub(length, dilation);
+  const auto along = [&](int rank, dim amount) {
+    symbolic_shape out = symbolic_shape::filled(static_cast<std::size_t>(rank), dim(0));
+    out[axis + (rank == rows.rank() ? 1 : 0)] = amount;
+    return out;
+  };
+  const value padded = ir::pad(rows, along(rows.rank(), dim(0)), along(rows.rank(), shift));
+
+  const int rank = rows.rank() - 1;
+  const auto whole = symbolic_shape::filled(static_cast<std::size_t>(rank), dim(0));
+  const auto ones = inline_vector<std::int64_t, max_rank>::filled(whole.size(), 1);
+  symbolic_shape line = p.operand(0).shape();
+  line[axis] = dims.mul(size, length);
+  symbolic_shape shifted = line;
+  shifted[axis] = dims.mul(size, kept);
+  const value cut = ir::slice(ir::reshape(padded, line), whole, shifted, ones);
+  symbolic_shape anew = padded.shape();
+  anew[axis + 1] = kept;
+  const value total = sum(ir::reshape(cut, anew), std::int64_t{1} << axis, false);
+  // A spread row ends with stride - 1 zeros; what lies behind the operand's end is some of them.
+  p.add(0, ir::slice(total, whole, p.operand(0).shape(), ones));
+}
+
 constexpr void concat(const pullback& p) {
   const std::int64_t axis = p.attribute(0);
   const symbolic_shape whole = p.result.shape();

@@ -82,6 +82,7 @@ constexpr bool has_gradient_rule(op code) {
     case op::pad:
     case op::slice:
     case op::flip:
+    case op::windows:
     case op::concat:
     case op::matmul:
     case op::gather:
@@ -90,6 +91,7 @@ constexpr bool has_gradient_rule(op code) {
     case op::log_softmax:
     case op::layer_norm:
     case op::rms_norm:
+    case op::first_max:
     case op::cross_entropy:
     case op::rope: return true;
   }
@@ -144,6 +146,7 @@ constexpr void apply_gradient_rule(const pullback& p) {
     case op::pad: return backward::pad(p);
     case op::slice: return backward::slice(p);
     case op::flip: return backward::flip(p);
+    case op::windows: return backward::windows(p);
     case op::concat: return backward::concat(p);
 
     case op::gather: return backward::gather(p);
@@ -173,6 +176,7 @@ constexpr void apply_gradient_rule(const pullback& p) {
     case op::log_softmax: return backward::log_softmax(p);
     case op::layer_norm: return backward::layer_norm(p);
     case op::rms_norm: return backward::rms_norm(p);
+    case op::first_max: return backward::first_max(p);
     case op::cross_entropy: return backward::cross_entropy(p);
     case op::rope: return backward::rope(p);
 

@@ -161,6 +161,14 @@ class binding {
           at.strides[axis] = -at.strides[axis];
         }
         break;
+      case ir::op::windows: {
+        require(at.shape.size() + 1 == rank && step.attributes.size() == 3, step, at);
+        const auto axis = static_cast<std::size_t>(step.attributes[0]);
+        const std::int64_t apart = at.strides[axis];
+        at.strides[axis] = apart * step.attributes[2];
+        at.strides.insert(at.strides.begin() + axis + 1, apart * step.attributes[1]);
+        break;
+      }
       case ir::op::reshape: require(try_reshape(at, result), step, at); break;
       default: require(false, step, at);
     }

@@ -29,6 +29,10 @@ constexpr int replay(graph& to, const graph& from, int id, std::span<const int> 
       return can_broadcast(to, to[in[0]].shape, shape) ? broadcast_to({&to, in[0]}, shape).id
                                                        : in[0];
     case op::sum_to: return sum_to({&to, in[0]}, shape).id;
+    case op::windows:
+      return windows({&to, in[0]}, static_cast<int>(from.attributes(id)[0]), dims[0],
+                     from.attributes(id)[1], from.attributes(id)[2])
+          .id;
     case op::extent: return extent_scalar(to, from[id].type, dims[0]).id;
     default: {
       inline_vector<std::int64_t, 2 * max_rank> attributes;

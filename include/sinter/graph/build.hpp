@@ -182,6 +182,27 @@ constexpr value slice(value x, const symbolic_shape& start, const symbolic_shape
   return {x.owner, append(*x.owner, op::slice, in, step, dims)};
 }
 
+/// Sliding windows along one axis, which becomes two, [size, count]: element (j, i) is element
+/// i stride + j dilation of x's axis, and count is as large as the axis allows. `size` is at least
+/// 1, as are stride and dilation. Copies nothing where it is read by a nest. Throws axis_error if
+/// the axis is outside of the rank, shape_error unless one window fits, or if there were more than
+/// 8 axes.
+constexpr value windows(value x, int axis, dim size, std::int64_t stride = 1,
+                        std::int64_t dilation = 1) {
+  if (axis >= 0 && axis < x.rank() && x.rank() < max_rank && x.owner->is_one(size) == truth::yes) {
+    auto step = inline_vector<std::int64_t, max_rank>::filled(x.shape().size(), 1);
+    step[axis] = stride;
+    const symbolic_shape origin = symbolic_shape::filled(x.shape().size(), dim(0));
+    const value kept = slice(x, origin, x.shape(), step);
+    symbolic_shape shape = kept.shape();
+    shape.insert(shape.begin() + axis, dim(1));
+    return reshape(kept, shape);
+  }
+  const int in[] = {x.id};
+  const std::int64_t attributes[] = {axis, stride, dilation};
+  return {x.owner, append(*x.owner, op::windows, in, attributes, std::span<const dim>(&size, 1))};
+}
+
 /// One or more parts one after another along `axis`. Throws axis_error if the axis is outside of
 /// their rank, dtype_error unless they have one dtype, shape_error unless they have one rank and
 /// their other extents agree.

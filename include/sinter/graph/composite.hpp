@@ -119,6 +119,7 @@ constexpr value expand(graph& g, op code, std::span<const int> inputs,
     case op::log_softmax: return detail::expand_log_softmax(x, axes);
     case op::layer_norm: return detail::expand_layer_norm(x, axes, eps);
     case op::rms_norm: return detail::expand_rms_norm(x, axes, eps);
+    case op::first_max: return reduce(op::reduce_max, x, axes);
     case op::cross_entropy: return detail::expand_cross_entropy(x, second);
     case op::rope: {
       const std::vector<std::int64_t> own(attributes.begin(), attributes.end());

@@ -27,6 +27,10 @@ enum class fault_kind : std::uint8_t {
   rank_too_high,    // lhs: the rank, rhs: the limit
   repeated_axis,    // lhs: the axis, rhs: the rank
   odd_extent,       // lhs: the extent
+  bad_window,       // lhs: the extent, rhs: what a window spans, 0 if it is empty
+  too_much_padding,  // lhs: the padding, rhs: the window
+  not_divisible,    // lhs: the extent, rhs: the number of groups
+  bad_option,       // lhs: the value, rhs: the least that is allowed
   not_an_extent,    // a number of a shape that is neither an integer nor computed from extents
 };
 
@@ -57,6 +61,15 @@ inline std::string expectation(const fault& f) {
       return "the operand must be a tensor argument of the function";
     case fault_kind::assigned_twice: return "argument " + l + " is assigned twice";
     case fault_kind::repeated_axis: return "axis " + l + " of rank " + r + " is named twice";
+    case fault_kind::bad_window:
+      return f.rhs == 0 ? "a window is empty"
+                        : "a window that spans " + r + " does not fit into extent " + l;
+    case fault_kind::too_much_padding:
+      return "padding of " + l + " is more than half of a window of " + r;
+    case fault_kind::not_divisible:
+      return "extent " + l + " cannot be divided into " + r + " groups";
+    case fault_kind::bad_option:
+      return "a stride, dilation, padding or number is " + l + "; expected at least " + r;
     case fault_kind::odd_extent: return "extent " + l + " is odd";
     case fault_kind::not_an_extent:
       return "an extent must be an integer, or computed from extent(x, axis)";

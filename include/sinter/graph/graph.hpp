@@ -34,6 +34,8 @@ namespace sinter::ir {
 //   inputs updates, indices; dims: shape of the result cross_entropy   inputs logits[..., classes],
 //   labels[...] (integers): one loss per row gradient        inputs: a scalar loss, the node to
 //   differentiate by
+//   windows         {axis, stride, dilation}, dims: {size}: the axis becomes two, [size, count]
+//   first_max       {bit mask of axes}, which stay with extent 1
 //   rope            {bits of theta, 1 for neighbours as pairs (0: halves), 1 for the inverse, axis
 //   of
 //                   the positions}: inputs x, positions (integers, one per place along the axis)

@@ -159,6 +159,37 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
             step == 1 ? length : g.dims.floor_div(g.dims.add(length, dim(step - 1)), dim(step));
       }
       return out;
+    case op::windows: {
+      const std::int64_t axis = attributes[0];
+      if (axis < 0 || axis >= rank) {
+        out.problem = {fault_kind::axis_out_of_range, code, axis, rank};
+        return out;
+      }
+      if (rank == max_rank) {
+        out.problem = {fault_kind::rank_too_high, code, rank + 1, max_rank};
+        return out;
+      }
+      const dim size = dims[0], extent = x.shape[axis];
+      // What a window spans: its last element is that many places from its first, and one.
+      const dim span = g.dims.add(g.dims.mul(g.dims.sub(size, dim(1)), dim(attributes[2])), dim(1));
+      const std::int64_t known_size = extent_for_message(g, size),
+                         known_extent = extent_for_message(g, extent);
+      const std::int64_t known_span = (known_size - 1) * attributes[2] + 1;
+      if (known_size == 0 || (known_size > 0 && known_extent >= 0 && known_span > known_extent)) {
+        out.problem = {fault_kind::bad_window, code, known_extent,
+                       known_size == 0 ? 0 : known_span};
+        return out;
+      }
+      if (!g.symbol_values.empty()) {
+        require_order(g, {dim(1), size});
+        require_order(g, {span, extent});
+      }
+      const dim count =
+          g.dims.add(g.dims.floor_div(g.dims.sub(extent, span), dim(attributes[1])), dim(1));
+      out.shape[axis] = size;
+      out.shape.insert(out.shape.begin() + axis + 1, count);
+      return out;
+    }
     case op::concat: {
       const std::int64_t axis = attributes[0];
       if (axis < 0 || axis >= rank) {
@@ -276,11 +307,15 @@ constexpr inferred infer_rope(graph& g, std::span<const int> in,
   return out;
 }
 
-constexpr inferred infer_composite(graph& g, op code, std::span<const int> in) {
+constexpr inferred infer_composite(graph& g, op code, std::span<const int> in,
+                                   std::span<const std::int64_t> attributes) {
   const node x = g[in[0]];
   inferred out{x.type, x.shape, {}};
-  if (!is_floating(x.type))
+  if (!accepts_dtype(code == op::first_max ? accepts::numeric : accepts::floating, x.type))
     out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(x.type), 0};
+  if (code == op::first_max)
+    for (std::size_t axis = 0; axis < out.shape.size(); ++axis)
+      if (has_axis(attributes[0], static_cast<int>(axis))) out.shape[axis] = dim(1);
   if (code != op::cross_entropy) return out;
   const node labels = g[in[1]];
   if (!is_integral(labels.type))
@@ -324,7 +359,7 @@ constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in,
     case kind::indexing: return detail::infer_indexing(g, code, in, attributes, dims);
     case kind::composite:
       return code == op::rope ? detail::infer_rope(g, in, attributes)
-                              : detail::infer_composite(g, code, in);
+                              : detail::infer_composite(g, code, in, attributes);
     case kind::control: return {g[in[1]].type, g[in[1]].shape, {}};
   }
   return {};

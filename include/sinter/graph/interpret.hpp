@@ -134,6 +134,8 @@ class interpreter {
       }
       case kind::composite:
         if (n.code == op::cross_entropy) return detail::interpret_cross_entropy(*in[0], *in[1]);
+        if (n.code == op::first_max)
+          return detail::interpret_reduction(op::reduce_max, *in[0], attributes[0]);
         if (n.code == op::rope) return detail::interpret_rope(*in[0], *in[1], attributes);
         return detail::interpret_normalisation(
             n.code, *in[0], attributes[0], attributes.size() > 1 ? double_of(attributes[1]) : 0);
@@ -212,6 +214,9 @@ class interpreter {
       case op::pad: return detail::interpret_pad(*in[0], shape, dims, double_of(attributes[0]));
       case op::slice: return detail::interpret_slice(*in[0], shape, dims, attributes);
       case op::flip: return detail::interpret_flip(*in[0], attributes[0]);
+      case op::windows:
+        return detail::interpret_windows(*in[0], shape, static_cast<std::size_t>(attributes[0]),
+                                         dims[0], attributes[1], attributes[2]);
       default: return detail::interpret_concat(in, static_cast<std::size_t>(attributes[0]), shape);
     }
   }

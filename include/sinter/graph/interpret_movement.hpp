@@ -121,6 +121,19 @@ inline reference_tensor interpret_flip(const reference_tensor& x, std::int64_t a
   });
 }
 
+inline reference_tensor interpret_windows(const reference_tensor& x, const shape_vector& shape,
+                                          std::size_t axis, std::int64_t size, std::int64_t stride,
+                                          std::int64_t dilation) {
+  const std::int64_t span = (size - 1) * dilation + 1;
+  require(size >= 1 && span <= x.shape[axis], op::windows, x.shape,
+          "a window that spans " + std::to_string(span) + " does not fit into extent " +
+              std::to_string(x.shape[axis]));
+  return move_elements(x, shape, [&](const shape_vector& index, shape_vector& from) {
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = index[i < axis ? i : i + 1];
+    from[axis] = index[axis + 1] * stride + index[axis] * dilation;
+  });
+}
+
 inline reference_tensor interpret_concat(std::span<const reference_tensor* const> parts,
                                          std::size_t axis, const shape_vector& shape) {
   reference_tensor out = filled(parts[0]->type, shape, 0);

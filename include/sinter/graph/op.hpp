@@ -84,6 +84,7 @@ enum class op : std::uint8_t {
   pad,
   slice,
   flip,
+  windows,
   concat,
   // contraction and indexing
   matmul,
@@ -94,6 +95,7 @@ enum class op : std::uint8_t {
   log_softmax,
   layer_norm,
   rms_norm,
+  first_max,
   cross_entropy,
   rope,
   // control
@@ -212,6 +214,7 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::pad, "pad", 1, kind::movement, accepts::any, yields::same, false, 0},
     {op::slice, "slice", 1, kind::movement, accepts::any, yields::same, false, 0},
     {op::flip, "flip", 1, kind::movement, accepts::any, yields::same, false, 0},
+    {op::windows, "windows", 1, kind::movement, accepts::any, yields::same, false, 0},
     {op::concat, "concat", -1, kind::movement, accepts::any, yields::same, false, 0},
 
     {op::matmul, "matmul", 2, kind::contraction, accepts::numeric, yields::same, false, 2},
@@ -222,6 +225,7 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::log_softmax, "log_softmax", 1, kind::composite, accepts::floating, yields::same, false, 0},
     {op::layer_norm, "layer_norm", 1, kind::composite, accepts::floating, yields::same, false, 0},
     {op::rms_norm, "rms_norm", 1, kind::composite, accepts::floating, yields::same, false, 0},
+    {op::first_max, "first_max", 1, kind::composite, accepts::numeric, yields::same, false, 0},
     {op::cross_entropy, "cross_entropy", 2, kind::composite, accepts::any, yields::same, false, 0},
     {op::rope, "rope", 2, kind::composite, accepts::any, yields::same, false, 0},
 
@@ -248,6 +252,8 @@ static_assert(
 //   shift_right    arithmetic for signed integers
 //   multiply_add   a*b + c rounded once for floats
 //   argmax         the first index of the largest value; a NaN counts as largest
+//   first_max      reduce_max whose derivative goes to the first of equals alone (pooling)
+//   windows        [..., size, count, ...]: element (j, i) is x[i stride + j dilation]
 //   comparisons    IEEE; logical and/or/xor are the bit ops on bool
 //   gelu           x/2 (1 + erf(x/sqrt 2)); gelu_tanh: x/2 (1 + tanh(sqrt(2/pi)(x + 0.044715 x^3)))
 //   softplus       log(1 + e^x), computed as max(x, 0) + log1p(e^-|x|)

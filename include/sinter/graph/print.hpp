@@ -83,6 +83,7 @@ inline std::string attribute_text(const graph& g, int id) {
     case op::argmax:
     case op::softmax:
     case op::log_softmax:
+    case op::first_max:
     case op::flip: return "axes: " + detail::mask_text(a[0]);
     case op::layer_norm:
     case op::rms_norm:
@@ -100,6 +101,9 @@ inline std::string attribute_text(const graph& g, int id) {
     case op::slice:
       return "start: " + detail::every_other_dim(g, dims, 0) +
              ", stop: " + detail::every_other_dim(g, dims, 1) + ", step: " + detail::list_text(a);
+    case op::windows:
+      return "axis: " + std::to_string(a[0]) + ", size: " + g.dims.to_string(dims[0]) +
+             ", stride: " + std::to_string(a[1]) + ", dilation: " + std::to_string(a[2]);
     case op::concat:
     case op::gather:
     case op::scatter_add: return "axis: " + std::to_string(a[0]);

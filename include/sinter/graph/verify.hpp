@@ -107,6 +107,7 @@ class verifier {
       case op::argmax:
       case op::softmax:
       case op::log_softmax:
+      case op::first_max:
       case op::flip: check_counts(id, 1, 0); return check_mask(id, rank);
       case op::layer_norm:
       case op::rms_norm:
@@ -127,6 +128,11 @@ class verifier {
         check_counts(id, rank, 2 * rank);
         for (std::int64_t step : attributes) expect(step >= 1, id, "its steps must be at least 1");
         return;
+      case op::windows:
+        check_counts(id, 3, 1);
+        check_axis(id, attributes[0], rank);
+        return expect(attributes[1] >= 1 && attributes[2] >= 1, id,
+                      "its stride and dilation must be at least 1");
       case op::concat: check_counts(id, 1, 0); return check_axis(id, attributes[0], rank);
       case op::matmul:
         check_counts(id, 2, 0);

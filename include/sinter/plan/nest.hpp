@@ -35,8 +35,8 @@ struct buffer {
 };
 
 // One movement op between the shape that a nest sees and the shape of a buffer: permute {source
-// axis of each axis}, broadcast_to, slice {steps; dims start, stop}, flip {mask}, or a reshape that
-// only adds or drops axes of extent 1.
+// axis of each axis}, broadcast_to, slice {steps; dims start, stop}, flip {mask}, windows {axis,
+// stride, dilation; dim size}, or a reshape that only adds or drops axes of extent 1.
 struct view_step {
   ir::op code{};
   inline_vector<std::int64_t, max_rank> attributes;

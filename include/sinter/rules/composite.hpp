@@ -42,6 +42,7 @@ inline rule_table composite_rules() {
        expansion<op::log_softmax>},
       {"expand-layer-norm", expand, reassociates, "(layer_norm[?a] ?x)", expansion<op::layer_norm>},
       {"expand-rms-norm", expand, reassociates, "(rms_norm[?a] ?x)", expansion<op::rms_norm>},
+      {"expand-first-max", expand, exact, "(first_max[?a] ?x)", expansion<op::first_max>},
       {"expand-cross-entropy", expand, reassociates, "(cross_entropy ?x ?y)",
        expansion<op::cross_entropy>},
       {"expand-rope", expand, reassociates, "(rope[?a] ?x ?y)", expansion<op::rope>},
