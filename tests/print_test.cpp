@@ -52,6 +52,8 @@ TEST_CASE("every kind of attribute has a readable form") {
             .find("{start: [1, 0], stop: [5, 4], step: [2, 1]} : f32[2, 4]") != std::string::npos);
   CHECK(text(ir::concat(parts, 1)).find("concat(%0, %0) {axis: 1}") != std::string::npos);
   CHECK(text(ir::flip(x, 3)).find("{axes: [0, 1]}") != std::string::npos);
+  CHECK(text(ir::windows(x, 1, 2, 3)).find("{axis: 1, size: 2, stride: 3, dilation: 1}") !=
+        std::string::npos);
   CHECK(text(ir::matmul(x, x, true)).find("matmul(%0, %0) {transpose_a} : f32[4, 4]") !=
         std::string::npos);
   CHECK(text(ir::gather(x, i, 0)).find("gather(%0, %1) {axis: 0} : f32[6, 4]") !=

@@ -5,13 +5,20 @@
 // or by the evaluation that meets them, before anything is written.
 #pragma once
 
+#include <sinter/expr/attention.hpp>
+#include <sinter/expr/channel_norms.hpp>
 #include <sinter/expr/contraction.hpp>
 #include <sinter/expr/control.hpp>
+#include <sinter/expr/convolution.hpp>
 #include <sinter/expr/creation.hpp>
 #include <sinter/expr/elementwise.hpp>
+#include <sinter/expr/indexing.hpp>
+#include <sinter/expr/losses.hpp>
 #include <sinter/expr/movement.hpp>
 #include <sinter/expr/nn.hpp>
 #include <sinter/expr/operators.hpp>
+#include <sinter/expr/pooling.hpp>
 #include <sinter/expr/random.hpp>
 #include <sinter/expr/reductions.hpp>
 #include <sinter/expr/rope.hpp>
+#include <sinter/expr/split.hpp>
