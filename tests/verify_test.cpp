@@ -99,6 +99,10 @@ TEST_CASE("attributes must be as many as the op has, and make sense") {
                  "has 2 dims, expected 4"));
   CHECK(
       contains(rejection(damaged(op::permute, dtype::f32, {4, 5}, {0}, {0, 0}).g), "permutation"));
+  CHECK(contains(rejection(damaged(op::windows, dtype::f32, {4, 2, 4}, {0}, {1, 0, 1}, {2}).g),
+                 "stride"));
+  CHECK(contains(rejection(damaged(op::windows, dtype::f32, {4, 2, 4}, {0}, {2, 1, 1}, {2}).g),
+                 "axis 2"));
   CHECK(contains(
       rejection(damaged(op::layer_norm, dtype::f32, {4, 5}, {0}, {2, ir::bits_of(-1.0)}).g),
       "eps"));
@@ -120,7 +124,13 @@ TEST_CASE("scatter_add's updates must have the shape that its indices ask for") 
               indices = ir::argument(g, dtype::i32, 1, {4});
   g.outputs = {{ir::scatter_add(updates, indices, 0, {9, 5}).id, -1}};
   CHECK_NOTHROW(ir::verify(g));
-  ir::scatter_add(updates, indices, 0, {9, 6});
+  CHECK_THROWS_AS(ir::scatter_add(updates, indices, 0, {9, 6}), sinter::shape_error);
+  CHECK_THROWS_AS(ir::scatter_add(updates, indices, 0, {9}), sinter::shape_error);
+  CHECK_THROWS_AS(ir::scatter_add(updates, indices, 2, {9, 5}), sinter::axis_error);
+  const int in[] = {updates.id, indices.id};
+  const std::int64_t axis[] = {0};
+  const ir::dim whole[] = {9, 6};
+  g.intern(op::scatter_add, dtype::f32, {9, 6}, in, axis, whole);
   CHECK(contains(rejection(g), "(scatter_add): updates have shape [4, 5], expected [4, 6]"));
 }
 

@@ -427,8 +427,8 @@ constexpr value gather(value x, value indices, int axis) {
   return {x.owner, append(*x.owner, op::gather, {x.id, indices.id}, {axis})};
 }
 /// The transpose of gather: zeros of `shape` to which each update is added at its index along
-/// `axis`. Throws dtype_error unless the indices are integers; `verify` checks the shape of the
-/// updates.
+/// `axis`. Throws dtype_error unless the indices are integers, axis_error if the axis is outside of
+/// the shape, shape_error unless the updates have the shape with the indices' axes at the axis.
 constexpr value scatter_add(value updates, value indices, int axis, const symbolic_shape& shape) {
   return {updates.owner,
           append(*updates.owner, op::scatter_add, {updates.id, indices.id}, {axis}, shape)};

@@ -253,6 +253,25 @@ constexpr inferred infer_indexing(graph& g, op code, std::span<const int> in,
     out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(indices.type), 0};
   if (code == op::scatter_add) {
     out.shape = to_shape(dims);
+    const std::int64_t at = attributes[0],
+                       rank = static_cast<std::int64_t>(dims.size() + indices.shape.size()) - 1;
+    if (at < 0 || at >= static_cast<std::int64_t>(dims.size())) {
+      out.problem = {fault_kind::axis_out_of_range, code, at,
+                     static_cast<std::int64_t>(dims.size())};
+      return out;
+    }
+    if (static_cast<std::int64_t>(x.shape.size()) != rank) {
+      out.problem = {fault_kind::wrong_rank, code, static_cast<std::int64_t>(x.shape.size()), rank};
+      return out;
+    }
+    // The updates have the axes of the indices where the result has the axis.
+    const std::int64_t width = static_cast<std::int64_t>(indices.shape.size());
+    for (std::int64_t i = 0; i < rank; ++i) {
+      const dim expected = i < at           ? out.shape[i]
+                           : i < at + width ? indices.shape[i - at]
+                                            : out.shape[i - width + 1];
+      if (!g.agree(expected, x.shape[i])) out.problem = disagree(g, code, expected, x.shape[i]);
+    }
     return out;
   }
   const std::size_t axis = static_cast<std::size_t>(attributes[0]);
