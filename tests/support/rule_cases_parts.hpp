@@ -146,6 +146,24 @@ inline std::vector<rule_case> order_cases() {
        [](g&, value x, value) {
          return sides{sum(ir::flip(x, 2), 2), sum(x, 2)};
        }},
+      {"reduce-windows",
+       [](g& c, value, value) {
+         const value x = c.arg({c.a, 9, c.n});
+         const auto part = [&](std::int64_t from, std::int64_t to) {
+           const auto step = sinter::inline_vector<std::int64_t, sinter::max_rank>{1, 2, 1};
+           return reshape(ir::slice(x, {0, from, 0}, {c.a, to, c.n}, step), {c.a, 1, 3, c.n});
+         };
+         return sides{reduce(op::reduce_max, ir::windows(x, 1, 2, 2, 3), 2),
+                      ir::elementwise(op::maximum, {part(0, 5), part(3, 8)})};
+       }},
+      {"reduce-windows",
+       [](g& c, value, value) {
+         const value x = c.arg({7, c.n});
+         const auto part = [&](std::int64_t from, std::int64_t to) {
+           return reshape(slice(x, {from, 0}, {to, c.n}), {1, 5, c.n});
+         };
+         return sides{sum(ir::windows(x, 0, 3), 1), (part(0, 5) + part(1, 6)) + part(2, 7)};
+       }},
       {"reduce-concat",
        [](g& c, value x, value) {
          const value z = c.arg({c.b, c.n});

@@ -37,21 +37,30 @@ constexpr void rms_norm(const pullback& p) {
   p.add(0, r * (d - y * mean(d * y, axes)));
 }
 
-// All to the first of the largest elements: its position, counted over the reduced axes, is what
-// argmax says.
+// All to the first of the largest elements, a NaN being one: the least position, counted over the
+// reduced axes. Not argmax, which runs over rows only: the axis of a window is not the last.
 constexpr void first_max(const pullback& p) {
   graph& g = p.owner();
   const value x = p.operand(0);
   const std::int64_t axes = p.attribute(0);
   const symbolic_shape shape = x.shape();
-  value position = constant(g, dtype::i64, 0);
+  dim count(1);
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (has_axis(axes, axis)) count = g.dims.mul(count, shape[axis]);
+  const bool is_small = count.is_constant() && count.constant() < std::int64_t{1} << 31;
+  const dtype type = is_small ? dtype::i32 : dtype::i64;
+  value position = constant(g, type, 0);
   dim behind(1);
   for (int axis = x.rank(); axis-- > 0;) {
     if (!has_axis(axes, axis)) continue;
-    position = position + iota(g, dtype::i64, shape, axis) * extent_scalar(g, dtype::i64, behind);
+    position = position + iota(g, type, shape, axis) * extent_scalar(g, type, behind);
     behind = g.dims.mul(behind, shape[axis]);
   }
-  const value is_first = elementwise(op::equal, {position, reduce(op::argmax, x, axes)});
+  const value is_largest = elementwise(
+      op::bit_or, {elementwise(op::equal, {x, p.result}), elementwise(op::not_equal, {x, x})});
+  const value candidate = ir::where(is_largest, position, extent_scalar(g, type, count));
+  const value is_first =
+      elementwise(op::equal, {candidate, reduce(op::reduce_min, candidate, axes)});
   p.add(0, ir::where(is_first, p.adjoint, constant_like(p.adjoint, 0)));
 }
 

@@ -83,6 +83,22 @@ constexpr void slice(const pullback& p) {
 
 constexpr void flip(const pullback& p) { p.add(0, ir::flip(p.adjoint, p.attribute(0))); }
 
+// Windows that neither overlap nor leave gaps: put one behind the other, with zeros for what was
+// left over.
+constexpr value side_by_side(const pullback& p, int axis) {
+  inline_vector<std::int64_t, max_rank> order;
+  for (int i = 0; i < p.result.rank(); ++i) order.push_back(i);
+  order[axis] = axis + 1;
+  order[axis + 1] = axis;
+  symbolic_shape shape = p.operand(0).shape();
+  dim_table& dims = p.owner().dims;
+  const dim covered = dims.mul(p.result.extent(axis), p.result.extent(axis + 1));
+  symbolic_shape none = symbolic_shape::filled(shape.size(), dim(0)), behind = none;
+  behind[axis] = dims.sub(shape[axis], covered);
+  shape[axis] = covered;
+  return ir::pad(ir::reshape(ir::permute(p.adjoint, order), shape), none, behind);
+}
+
 // Overlapping windows add up. Window element (j, i) belongs at i stride + j dilation: rows j of one
 // length, each padded by `dilation` more than it should have, shift by that much per row when they
 // are cut anew, and the sum of the rows is the result. No extent has to be known, and the size of
@@ -92,6 +108,7 @@ constexpr void windows(const pullback& p) {
   const int axis = static_cast<int>(p.attribute(0));
   const std::int64_t stride = p.attribute(1);
   const dim dilation(p.attribute(2)), size = p.owner().node_dims(p.result.id)[0];
+  if (size == dim(stride) && dilation == dim(1)) return p.add(0, side_by_side(p, axis));
   const value rows = stride == 1 ? p.adjoint : spread(p.adjoint, axis + 1, stride);
   const dim shift = dims.mul(size, dilation), length = dims.add(rows.extent(axis + 1), shift),
             kept = dims.sub(length, dilation);

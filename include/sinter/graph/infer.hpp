@@ -181,6 +181,8 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
         return out;
       }
       if (!g.symbol_values.empty()) {
+        // Part of the class, since it hardly varies: rules then know how few elements there are.
+        if (!size.is_constant()) g.guards.push_back({guard::fact::equal, size, dim(known_size)});
         require_order(g, {dim(1), size});
         require_order(g, {span, extent});
       }

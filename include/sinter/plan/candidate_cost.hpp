@@ -92,6 +92,7 @@ class candidate_cost {
       case nest_kind::column:
         work += micro_work(ir::op::reduce_sum, g_[c.root].type) *
                 g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
+        work += nominal_machine.column_batch * (column_batches(c) - 1);
         break;
       case nest_kind::tile:
         if (c.reordered)
@@ -132,6 +133,16 @@ class candidate_cost {
       for (int i : c.parts) products += shared_products(part(i)) + 1;
     }
     return products - 1;
+  }
+
+  // The elements of the axes in front of those that a column nest reduces.
+  double column_batches(const candidate& c) const {
+    const form& f = g_[c.root].forms[static_cast<std::size_t>(c.form)];
+    const ir::symbolic_shape& space = g_[f.operands[0]].shape;
+    double out = 1;
+    for (std::size_t i = 0; !ir::has_axis(g_.payload(f).attributes[0], static_cast<int>(i)); ++i)
+      out *= static_cast<double>(g_.extent(space[i]));
+    return out;
   }
 
   double body_work(int v, const form& f) const {

@@ -19,6 +19,7 @@
 #include <sinter/rules/recognition.hpp>
 #include <sinter/rules/reduction.hpp>
 #include <sinter/rules/strength.hpp>
+#include <sinter/rules/windows.hpp>
 
 namespace sinter::rules {
 
@@ -39,6 +40,7 @@ inline std::span<const tensor_rule> all_rules() {
     append(movement_rules());
     append(elementwise_rules());
     append(reduction_rules());
+    append(window_rules());
     append(matmul_rules());
     append(indexing_rules());
     std::vector<std::string_view> names;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Reductions of short windows: as many strided slices as a window has elements, combined element by
+// element. Such an expression joins the nests in front of it and behind it, and its loops run over
+// whole images, where a reduction over the middle axis ends after every short row.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <sinter/rules/reduction_order.hpp>
+#include <sinter/rules/rule.hpp>
+
+namespace sinter::rules {
+
+namespace reduction {
+
+// Windows of 3x3 have 9 loads; a nest has room for 16.
+inline constexpr std::int64_t few_elements = 4;
+
+// (reduce[?p] (windows[?q] ?x)) over the elements of each window, few of them.
+template <op Code>
+std::optional<class_id> reduce_windows(tensor_egraph& graph, const tensor_match& m) {
+  right_side side(graph, m);
+  const ir::value x = side["?x"], root = side.root();
+  const auto numbers = side.attributes("?q");
+  const int axis = static_cast<int>(numbers[0]);
+  const dim size = side.payload_dims("?q")[0], count = root.extent(axis + 1);
+  if (side.attribute("?p") != axis_bit(axis) || !size.is_constant() || size.constant() < 1 ||
+      size.constant() > few_elements)
+    return std::nullopt;
+  // Of the last window that element is the last, too.
+  const dim behind = side.dims().mul(side.dims().sub(count, dim(1)), dim(numbers[1]));
+  ir::value whole;
+  for (std::int64_t j = 0; j < size.constant(); ++j) {
+    symbolic_shape start = symbolic_shape::filled(x.shape().size(), dim(0)), stop = x.shape();
+    auto step = axis_list::filled(x.shape().size(), 1);
+    start[axis] = dim(j * numbers[2]);
+    stop[axis] = side.dims().add(behind, dim(j * numbers[2] + 1));
+    step[axis] = numbers[1];
+    // Each part with the axis of extent 1, so that the class itself has an element-wise form:
+    // behind a reshape of the whole, planning might meet the class first and see only the
+    // reduction.
+    const ir::value part = ir::reshape(ir::slice(x, start, stop, step), root.shape());
+    whole = j == 0 ? part : ir::elementwise(combining_op(Code), {whole, part});
+  }
+  return side.finish(whole);
+}
+
+template <op Code>
+void append_window_rules_of(rule_table& out) {
+  const rounding order =
+      Code == op::reduce_max || Code == op::reduce_min ? rounding::exact : rounding::reassociates;
+  out.push_back({"reduce-windows", phase::improve, order,
+                 "(" + std::string(ir::name(Code)) + "[?p] (windows[?q] ?x))",
+                 reduce_windows<Code>});
+}
+
+}  // namespace reduction
+
+inline rule_table window_rules() {
+  rule_table out;
+  reduction::append_window_rules_of<op::reduce_sum>(out);
+  reduction::append_window_rules_of<op::reduce_max>(out);
+  reduction::append_window_rules_of<op::reduce_min>(out);
+  reduction::append_window_rules_of<op::reduce_prod>(out);
+  return out;
+}
+
+}  // namespace sinter::rules
