@@ -218,7 +218,7 @@ SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
 
 SINTER_INLINE void program::saturate(detail::shape_class& c) const {
   const ir::fixed_inputs fixed(c.bound, c.frozen);
-  for (const ir::guard& g : fixed.guards()) c.bound.guards.push_back(g);
+  for (const ir::guard& g : fixed.guards(c.bound.dims)) c.bound.guards.push_back(g);
   c.saturated.language().fixed() = fixed;
   c.outputs = rules::load(c.saturated, c.bound);
   c.traced_nodes = c.saturated.node_count();
@@ -233,17 +233,20 @@ SINTER_INLINE void program::saturate(detail::shape_class& c) const {
 
 SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
     detail::shape_class& c, std::span<const std::int64_t> symbols) {
-  for (auto& each : c.buckets) {
-    bool same = each->corner.size() == symbols.size();
+  const auto is_corner = [&](const std::vector<std::int64_t>& corner) {
+    bool same = corner.size() == symbols.size();
     for (std::size_t i = 0; same && i < symbols.size(); ++i)
-      same = each->corner[i] == planning::bucket_corner(symbols[i]);
-    if (same &&
+      same = corner[i] == planning::bucket_corner(c.bound.dims, i, symbols[i]);
+    return same;
+  };
+  for (auto& each : c.buckets) {
+    if (is_corner(each->corner) &&
         (!each->planned.may_outgrow || (planning::fits(each->planned.plan, symbols) &&
                                         planning::fits(each->planned.preparation, symbols))))
       return each;
   }
   auto made = std::make_shared<detail::bucket>();
-  for (std::int64_t s : symbols) made->corner.push_back(planning::bucket_corner(s));
+  made->corner = planning::bucket_corner(c.bound.dims, symbols);
   ++statistics_.extractions;
   made->planned = planning::make_plan(c.saturated, symbols, c.outputs, assigned_, arguments_,
                                       code_.instructions,

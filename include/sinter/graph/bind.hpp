@@ -42,31 +42,47 @@ constexpr int replay(graph& to, const graph& from, int id, std::span<const int> 
   }
 }
 
+/// Reads the values of the symbols in the declared shape of argument `number` off the shape given;
+/// values of symbols that are not known yet are -1. Throws shape_error, naming the argument, if
+/// rank or a static extent differs, if an extent leaves the range of its symbol, or if the symbol
+/// has another value already.
+inline void match_extents(const graph& g, std::int64_t number, const symbolic_shape& declared,
+                          const shape_vector& given, std::vector<std::int64_t>& values) {
+  bool fits = given.size() == declared.size();
+  for (std::size_t axis = 0; fits && axis < given.size(); ++axis) {
+    const dim d = declared[axis];
+    if (d.is_constant()) {
+      fits = d.constant() == given[axis];
+      continue;
+    }
+    const std::int64_t symbol = g.dims.operands(d)[0];
+    if (values.size() <= static_cast<std::size_t>(symbol))
+      values.resize(static_cast<std::size_t>(symbol) + 1, -1);
+    std::int64_t& value = values[static_cast<std::size_t>(symbol)];
+    const auto reject = [&](const std::string& expected) {
+      throw shape_error(g.argument_text(number) + ": extent " + std::to_string(given[axis]) +
+                        " of axis " + std::to_string(axis) + " where " +
+                        g.dims.symbol_name(symbol) + " is " + expected);
+    };
+    if (const extent_range range = g.dims.symbol_range(symbol); !range.holds(given[axis]))
+      reject("in " + to_string(range));
+    if (value >= 0 && value != given[axis]) reject(std::to_string(value));
+    value = given[axis];
+  }
+  if (!fits)
+    throw shape_error(g.argument_text(number) + ": shape " + to_string(given) + " where " +
+                      g.dims.to_string(declared) + " is expected");
+}
+
 /// The values of the symbols that the arguments of a graph introduce, for given argument shapes:
-/// arguments[i] is the shape of argument number i. Throws shape_error where an argument's rank or
-/// static extent differs.
+/// arguments[i] is the shape of argument number i. Throws shape_error as match_extents.
 inline std::vector<std::int64_t> symbol_values(const graph& g,
                                                std::span<const shape_vector> arguments) {
   std::vector<std::int64_t> values;
   for (int id = 0; id < g.size(); ++id) {
     if (g[id].code != op::argument) continue;
     const std::int64_t number = g.attributes(id)[1];
-    const shape_vector& given = arguments[static_cast<std::size_t>(number)];
-    const symbolic_shape& declared = g[id].shape;
-    bool fits = given.size() == declared.size();
-    for (std::size_t axis = 0; fits && axis < given.size(); ++axis) {
-      const dim d = declared[axis];
-      if (d.is_constant()) {
-        fits = d.constant() == given[axis];
-        continue;
-      }
-      const std::size_t symbol = static_cast<std::size_t>(g.dims.operands(d)[0]);
-      if (values.size() <= symbol) values.resize(symbol + 1, -1);
-      values[symbol] = given[axis];
-    }
-    if (!fits)
-      throw shape_error("argument " + std::to_string(number) + ": shape " + to_string(given) +
-                        " where " + g.dims.to_string(declared) + " is expected");
+    match_extents(g, number, g[id].shape, arguments[static_cast<std::size_t>(number)], values);
   }
   return values;
 }
@@ -116,6 +132,7 @@ inline dim settled(graph& g, dim d) {
 inline graph replay_all(const graph& traced, std::span<const dim> symbols,
                         std::span<const std::int64_t> values) {
   graph out;
+  out.dims.describe_as(traced.dims);
   out.symbol_values.assign(values.begin(), values.end());
   if (values.empty())
     out.symbol_values.push_back(0);  // a bound graph without symbols is still bound
@@ -156,9 +173,13 @@ inline graph bind(const graph& traced, std::span<const shape_vector> arguments) 
     symbols.push_back(values[i] == 1 ? dim(1) : s);
   }
   std::vector<guard> facts;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    facts.push_back(
-        {values[i] == 1 ? guard::fact::equal : guard::fact::differ, dim::expression(i), dim(1)});
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    // What a range says needs no guard.
+    const extent_range range = traced.dims.symbol_range(static_cast<std::int64_t>(i));
+    if (range.holds(1) && range.low != range.high)
+      facts.push_back(
+          {values[i] == 1 ? guard::fact::equal : guard::fact::differ, dim::expression(i), dim(1)});
+  }
 
   // Every pass may find extents that must agree; a symbol that equals something else is replaced by
   // it, and the graph bound again. A pass removes at least one symbol, so there are at most as many

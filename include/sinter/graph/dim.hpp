@@ -9,8 +9,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include <sinter/graph/extent_range.hpp>
 #include <sinter/support/inline_vector.hpp>
 #include <sinter/tensor/extents.hpp>
 
@@ -58,10 +61,45 @@ enum class dim_kind : std::uint8_t {
 
 enum class truth : std::uint8_t { no, yes, unknown };
 
+/// What the author of a graph said about a symbol: its name (empty: s0, s1... by its number) and
+/// the extents it may stand for.
+struct symbol_facts {
+  std::string name;
+  extent_range range;
+  friend bool operator==(const symbol_facts&, const symbol_facts&) = default;
+};
+
 // Interns expressions. Tables are small (tens of entries), so look-up is a scan.
 class dim_table {
  public:
   constexpr dim symbol(std::int64_t number) { return intern(dim_kind::symbol, {number}); }
+
+  /// Gives symbol `number` a name and a range. Before anything is asked about it: answers do not
+  /// change.
+  void describe(std::int64_t number, symbol_facts facts) {
+    const auto place = static_cast<std::size_t>(number);
+    if (symbols_.size() <= place) symbols_.resize(place + 1);
+    symbols_[place] = std::move(facts);
+  }
+  /// The symbols mean what they mean in another table.
+  void describe_as(const dim_table& other) { symbols_ = other.symbols_; }
+  /// By number; symbols beyond the last that was described have neither name nor bounds.
+  constexpr const std::vector<symbol_facts>& described() const { return symbols_; }
+  std::string symbol_name(std::int64_t number) const {
+    const auto place = static_cast<std::size_t>(number);
+    return place < symbols_.size() && !symbols_[place].name.empty() ? symbols_[place].name
+                                                                    : "s" + std::to_string(number);
+  }
+  extent_range symbol_range(std::int64_t number) const {
+    const auto place = static_cast<std::size_t>(number);
+    return place < symbols_.size() ? symbols_[place].range : extent_range{};
+  }
+  /// The symbol of that name, or -1.
+  std::int64_t find_symbol(std::string_view name) const {
+    for (std::size_t i = 0; i < symbols_.size(); ++i)
+      if (symbols_[i].name == name && !name.empty()) return static_cast<std::int64_t>(i);
+    return -1;
+  }
 
   constexpr dim add(dim a, dim b) {
     if (a.is_constant() && b.is_constant()) return dim(a.constant() + b.constant());
@@ -135,7 +173,52 @@ class dim_table {
     append_terms(difference, a, 1);
     append_terms(difference, b, -1);
     const bool constant = difference.size() == 1 && difference[0].monomial == one;
-    return constant ? truth::no : truth::unknown;
+    if (constant) return truth::no;
+    // Most graphs say nothing about their symbols, and every statement counts while tracing.
+    return !symbols_.empty() && !range_of(difference).holds(0) ? truth::no : truth::unknown;
+  }
+
+  // a <= b?
+  constexpr truth at_most(dim a, dim b) const {
+    terms difference;
+    append_terms(difference, b, 1);
+    append_terms(difference, a, -1);
+    const extent_range r = range_of(difference);
+    return r.low >= 0 ? truth::yes : r.high < 0 ? truth::no : truth::unknown;
+  }
+
+  // Bounds of the value of d, from the ranges of its symbols.
+  constexpr extent_range range(dim d) const {
+    if (d.is_constant()) return {d.constant(), d.constant()};
+    const std::span<const std::int64_t> o = operands(d);
+    const auto part = [&](std::size_t i) { return range(dim::from_code(o[i])); };
+    switch (kind(d)) {
+      case dim_kind::symbol: {
+        const auto number = static_cast<std::size_t>(o[0]);
+        return number < symbols_.size() ? symbols_[number].range : extent_range{};
+      }
+      case dim_kind::sum: {
+        terms all;
+        append_terms(all, d, 1);
+        return range_of(all);
+      }
+      case dim_kind::product: {
+        extent_range total{1, 1};
+        for (std::size_t i = 0; i < o.size(); ++i) total = total * part(i);
+        return total;
+      }
+      case dim_kind::floor_div: return divided(part(0), part(1));
+      case dim_kind::mod: return remainder(part(0), part(1));
+      case dim_kind::broadcast: {  // one of them
+        extent_range hull = part(0);
+        for (std::size_t i = 1; i < o.size(); ++i) {
+          hull.low = std::min(hull.low, part(i).low);
+          hull.high = std::max(hull.high, part(i).high);
+        }
+        return hull;
+      }
+    }
+    return {};
   }
 
   constexpr dim_kind kind(dim expression) const { return entries_[expression.index()].kind; }
@@ -217,7 +300,7 @@ class dim_table {
     const std::span<const std::int64_t> o = operands(d);
     const auto text = [&](std::size_t i) { return to_string(dim::from_code(o[i])); };
     switch (kind(d)) {
-      case dim_kind::symbol: return "s" + std::to_string(o[0]);
+      case dim_kind::symbol: return symbol_name(o[0]);
       case dim_kind::sum: {
         std::string out = "(";
         for (std::size_t i = 0; i < o.size(); i += 2) {
@@ -230,8 +313,8 @@ class dim_table {
         return out + ")";
       }
       case dim_kind::product: return join(o, "*", "", "");
-      case dim_kind::floor_div: return "(" + text(0) + "/" + text(1) + ")";
-      case dim_kind::mod: return "(" + text(0) + "%" + text(1) + ")";
+      case dim_kind::floor_div: return "(" + text(0) + "/" + divisor_text(o[1]) + ")";
+      case dim_kind::mod: return "(" + text(0) + "%" + divisor_text(o[1]) + ")";
       case dim_kind::broadcast: return join(o, ", ", "broadcast(", ")");
     }
     return "?";
@@ -301,6 +384,16 @@ class dim_table {
     for (std::size_t i = 0; i < o.size(); i += 2) insert(out, {factor * o[i], o[i + 1]});
   }
 
+  constexpr extent_range range_of(const terms& sum) const {
+    extent_range total{0, 0};
+    for (const term& t : sum) {
+      const extent_range coefficient{t.coefficient, t.coefficient};
+      total = total +
+              (t.monomial == one ? coefficient : coefficient * range(dim::from_code(t.monomial)));
+    }
+    return total;
+  }
+
   constexpr dim from_terms(const terms& t) {
     if (t.empty()) return dim(0);
     if (t.size() == 1 && t[0].monomial == one && t[0].coefficient > 0) return dim(t[0].coefficient);
@@ -365,6 +458,13 @@ class dim_table {
     out.insert(out.end(), o.begin(), o.end());
   }
 
+  // a/(b*c), which is not a/b*c.
+  std::string divisor_text(std::int64_t code) const {
+    const dim d = dim::from_code(code);
+    const bool product = !d.is_constant() && kind(d) == dim_kind::product;
+    return product ? "(" + to_string(d) + ")" : to_string(d);
+  }
+
   std::string join(std::span<const std::int64_t> o, const char* separator, const char* open,
                    const char* close) const {
     std::string out = open;
@@ -375,6 +475,7 @@ class dim_table {
 
   std::vector<entry> entries_;
   std::vector<std::int64_t> pool_;
+  std::vector<symbol_facts> symbols_;  // by number; fewer than there are where nothing was said
 };
 
 }  // namespace sinter::ir

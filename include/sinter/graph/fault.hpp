@@ -45,7 +45,10 @@ inline std::string expectation(const fault& f) {
   const std::string l = std::to_string(f.lhs), r = std::to_string(f.rhs);
   switch (f.kind) {
     case fault_kind::none: return "";
-    case fault_kind::extents_disagree: return "extents " + l + " and " + r + " disagree";
+    case fault_kind::extents_disagree:
+      // Below 0: a symbol's, and they disagree for each of its values.
+      return f.lhs < 0 || f.rhs < 0 ? "extents cannot agree"
+                                    : "extents " + l + " and " + r + " disagree";
     case fault_kind::wrong_rank: return "rank " + l + " where rank " + r + " is expected";
     case fault_kind::mixed_dtypes:
       return "dtypes " + std::string(sinter::name(static_cast<dtype>(f.lhs))) + " and " +
@@ -56,7 +59,8 @@ inline std::string expectation(const fault& f) {
     case fault_kind::not_a_permutation:
       return "the axes are not a permutation of 0.." + std::to_string(f.lhs - 1);
     case fault_kind::size_changes: return l + " elements cannot become " + r;
-    case fault_kind::bad_slice: return "bound " + r + " is outside of extent " + l;
+    case fault_kind::bad_slice:
+      return "bound " + r + " is outside of " + (f.lhs < 0 ? "the extent" : "extent " + l);
     case fault_kind::not_an_argument:
       return "the operand must be a tensor argument of the function";
     case fault_kind::assigned_twice: return "argument " + l + " is assigned twice";
@@ -78,9 +82,12 @@ inline std::string expectation(const fault& f) {
   return "";
 }
 
-// Throws the error type that belongs to the fault; `operands` is the text of the operand shapes.
-[[noreturn]] inline void throw_fault(const fault& f, const std::string& operands) {
-  const std::string message = std::string(name(f.code)) + "(" + operands + "): " + expectation(f);
+// Throws the error type that belongs to the fault; `operands` is the text of the operand shapes,
+// `ranges` that of the symbols in them.
+[[noreturn]] inline void throw_fault(const fault& f, const std::string& operands,
+                                     const std::string& ranges = {}) {
+  const std::string message = std::string(name(f.code)) + "(" + operands + "): " + expectation(f) +
+                              (ranges.empty() ? "" : " (" + ranges + ")");
   switch (f.kind) {
     case fault_kind::mixed_dtypes:
     case fault_kind::wrong_dtype: throw dtype_error(message);

@@ -35,10 +35,12 @@ class fixed_inputs {
     }
   }
 
-  // What makes frozen arguments with and without elements different classes of shapes.
-  std::vector<guard> guards() const {
+  // What makes frozen arguments with and without elements different classes of shapes, where the
+  // ranges of symbols do not exclude one of the two.
+  std::vector<guard> guards(const dim_table& dims) const {
     std::vector<guard> out;
-    for (dim d : never_zero_) out.push_back({guard::fact::differ, d, dim(0)});
+    for (dim d : never_zero_)
+      if (dims.range(d).holds(0)) out.push_back({guard::fact::differ, d, dim(0)});
     return out;
   }
   // Is this an extent of a frozen argument, and not 0 where the guards hold?

@@ -4,6 +4,7 @@
 // time. Nodes with equal op, inputs, attributes and dims are one node.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -72,6 +73,8 @@ class graph {
   std::vector<std::int64_t> symbol_values;
   std::vector<guard> guards;
   int random_streams = 0;
+  // By number, where the author of the graph named them; for messages and text.
+  std::vector<std::string> argument_names;
 
   constexpr int size() const { return static_cast<int>(nodes_.size()); }
   constexpr const node& operator[](int id) const { return nodes_[static_cast<std::size_t>(id)]; }
@@ -160,7 +163,7 @@ class graph {
 
   // Records a fault (while the compiler traces) or throws it.
   constexpr void fail(const fault& f, std::span<const int> operands) {
-    if (!std::is_constant_evaluated()) throw_fault(f, operand_text(operands));
+    if (!std::is_constant_evaluated()) throw_fault(f, operand_text(operands), range_text(operands));
     if (first_fault.kind == fault_kind::none) first_fault = f;
   }
   constexpr bool failed() const { return first_fault.kind != fault_kind::none; }
@@ -180,9 +183,10 @@ class graph {
   // does not imply it.
   constexpr truth is_one(dim d) {
     if (d.is_constant()) return d.constant() == 1 ? truth::yes : truth::no;
-    if (symbol_values.empty()) return truth::unknown;
-    if (dims.kind(d) == dim_kind::symbol)
+    if (!symbol_values.empty() && dims.kind(d) == dim_kind::symbol)
       return truth::no;  // binding replaced extents that are one by the constant
+    if (!dims.described().empty() && dims.equal(d, dim(1)) == truth::no) return truth::no;
+    if (symbol_values.empty()) return truth::unknown;
     const bool one = dims.evaluate(d, symbol_values) == 1;
     guards.push_back({one ? guard::fact::equal : guard::fact::differ, d, dim(1)});
     return one ? truth::yes : truth::no;
@@ -203,6 +207,32 @@ class graph {
       out += (i == 0 ? "" : ", ") + std::string(sinter::name(n.type)) + shape_text(n.shape);
     }
     return out;
+  }
+
+  // The ranges of the symbols among the operands' extents, while those are not known: "batch in
+  // 1..64".
+  std::string range_text(std::span<const int> operands) const {
+    std::string out;
+    std::vector<dim> told;
+    for (int i : operands)
+      for (dim d : (*this)[i].shape) {
+        const bool symbol = !d.is_constant() && dims.kind(d) == dim_kind::symbol;
+        if (!symbol || !symbol_values.empty() ||
+            std::find(told.begin(), told.end(), d) != told.end())
+          continue;
+        told.push_back(d);
+        if (const extent_range r = dims.range(d); !(r == extent_range{}))
+          out += (out.empty() ? "" : ", ") + dims.to_string(d) + " in " + ir::to_string(r);
+      }
+    return out;
+  }
+
+  // "argument 0 (x)"; without a name "argument 0".
+  std::string argument_text(std::int64_t number) const {
+    const auto place = static_cast<std::size_t>(number);
+    const bool named = place < argument_names.size() && !argument_names[place].empty();
+    return "argument " + std::to_string(number) +
+           (named ? " (" + argument_names[place] + ")" : std::string());
   }
 
  private:

@@ -85,11 +85,11 @@ constexpr inferred infer_elementwise(graph& g, op code, std::span<const int> in,
   return out;
 }
 
-// Dims that do not decrease, which binding has checked, as guards where that is not decided for all
-// extents.
+// Dims that do not decrease, which binding has checked, as guards where neither their form nor the
+// ranges of symbols decide that for all extents.
 constexpr void require_order(graph& g, std::initializer_list<dim> ascending) {
   for (const dim* d = ascending.begin(); d + 1 != ascending.end(); ++d)
-    if (!(d[0].is_constant() && d[1].is_constant()) && !(d[0] == d[1]))
+    if (g.dims.at_most(d[0], d[1]) == truth::unknown)
       g.guards.push_back({guard::fact::at_most, d[0], d[1]});
 }
 
@@ -153,6 +153,8 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
         if ((bound || (start.is_constant() && stop.is_constant())) && first > end)
           out.problem = {fault_kind::bad_slice, code, extent, first};
         if (bound && first < 0) out.problem = {fault_kind::bad_slice, code, extent, first};
+        if (!bound && !g.dims.described().empty() && g.dims.at_most(stop, x.shape[i]) == truth::no)
+          out.problem = {fault_kind::bad_slice, code, extent, end};
         if (bound) require_order(g, {dim(0), start, stop, x.shape[i]});
         const dim length = g.dims.sub(stop, start);
         out.shape[i] =

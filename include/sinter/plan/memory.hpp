@@ -24,10 +24,20 @@ namespace sinter::planning {
 inline constexpr std::size_t arena_alignment = 64;
 
 // Plans are made for the upper corner of a bucket: every dynamic extent rounded up to a power of
-// two.
-inline std::int64_t bucket_corner(std::int64_t extent) {
-  return extent <= 1 ? extent
-                     : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)));
+// two, or to the end of its symbol's range if that comes first.
+inline std::int64_t bucket_corner(const ir::dim_table& dims, std::size_t symbol,
+                                  std::int64_t extent) {
+  if (extent <= 1) return extent;
+  const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)));
+  return std::min(power, dims.symbol_range(static_cast<std::int64_t>(symbol)).high);
+}
+
+inline std::vector<std::int64_t> bucket_corner(const ir::dim_table& dims,
+                                               std::span<const std::int64_t> extents) {
+  std::vector<std::int64_t> out;
+  for (std::size_t i = 0; i < extents.size(); ++i)
+    out.push_back(bucket_corner(dims, i, extents[i]));
+  return out;
 }
 
 inline std::size_t buffer_bytes(const plan& p, const buffer& b,

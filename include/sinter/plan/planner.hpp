@@ -82,8 +82,7 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   product_grouping(values, cuts, nests, roots).improve(chosen);
   out.seconds.selection = lap();
 
-  std::vector<std::int64_t> corner;
-  for (std::int64_t s : symbols) corner.push_back(bucket_corner(s));
+  std::vector<std::int64_t> corner = bucket_corner(graph.language().terms().dims, symbols);
   if (corner.empty()) corner.push_back(0);
   const auto plan_of = [&](const selection& s) {
     divided_plan made =
