@@ -9,6 +9,7 @@
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/dot.hpp>
 #include <sinter/graph/interpret.hpp>
+#include <sinter/graph/parse.hpp>
 #include <sinter/graph/print.hpp>
 #include <sinter/graph/verify.hpp>
 #include <sinter/tensor/tensor.hpp>

@@ -13,5 +13,6 @@
 #include <sinter/core.hpp>
 #include <sinter/function/evaluate.hpp>
 #include <sinter/function/function.hpp>
+#include <sinter/function/graph_builder.hpp>
 #include <sinter/support/version.hpp>
 #include <sinter/tensor/npy.hpp>

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <sinter/expr/expression.hpp>
 
@@ -58,6 +60,13 @@ template <std::size_t N>
 constexpr std::array<handle, N> gradients(handle loss, const std::array<handle, N>& by) {
   std::array<handle, N> out{};
   for (std::size_t i = 0; i < N; ++i) out[i] = detail::gradient(loss, by[i]);
+  return out;
+}
+
+/// The same for parameters collected in a loop.
+constexpr std::vector<handle> gradients(handle loss, std::span<const handle> by) {
+  std::vector<handle> out;
+  for (handle each : by) out.push_back(detail::gradient(loss, each));
   return out;
 }
 
@@ -176,6 +185,21 @@ constexpr std::size_t value_count() {
 
 }  // namespace detail
 
+namespace detail {
+
+constexpr void add_output(ir::graph& g, const result& r) {
+  ir::output out{r.value.node.id, -1};
+  if (r.is_assignment && !g.failed())
+    out.assigned_argument = static_cast<int>(g.attributes(r.target.node.id)[1]);
+  for (const ir::output& earlier : g.outputs)
+    if (out.assigned_argument >= 0 && earlier.assigned_argument == out.assigned_argument)
+      g.fail({ir::fault_kind::assigned_twice, ir::op::argument, out.assigned_argument},
+             std::span<const int>(&r.target.node.id, 1));
+  g.outputs.push_back(out);
+}
+
+}  // namespace detail
+
 /// Makes what a traced function returned the outputs of its graph: a handle, an assignment,
 /// `outputs(...)`, or a std::array or std::tuple of handles. Faults: graph_error if an argument is
 /// assigned twice.
@@ -190,16 +214,7 @@ constexpr void set_outputs(ir::graph& g, const Result& returned) {
         "sinter: a fused function returns a handle, assign(...), outputs(...), or an array or "
         "tuple of handles");
     const auto list = detail::results_of(returned);
-    for (const detail::result& r : list.results) {
-      ir::output out{r.value.node.id, -1};
-      if (r.is_assignment && !g.failed())
-        out.assigned_argument = static_cast<int>(g.attributes(r.target.node.id)[1]);
-      for (const ir::output& earlier : g.outputs)
-        if (out.assigned_argument >= 0 && earlier.assigned_argument == out.assigned_argument)
-          g.fail({ir::fault_kind::assigned_twice, ir::op::argument, out.assigned_argument},
-                 std::span<const int>(&r.target.node.id, 1));
-      g.outputs.push_back(out);
-    }
+    for (const detail::result& r : list.results) detail::add_output(g, r);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Graphs as text, one line per node: `%5 = reduce_sum(%3) {axes: [1]} : f32[s0, 1]`. For reports,
-// messages and tests; the format is for people and no interface.
+// messages, tests and files: parse.hpp reads it back.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include <sinter/graph/infer.hpp>
+#include <sinter/graph/scalar_semantics.hpp>
 
 namespace sinter::ir {
 
@@ -55,8 +56,11 @@ inline std::string every_other_dim(const graph& g, std::span<const dim> dims, st
 }
 
 inline std::string constant_text(const graph& g, int id) {
-  if (g[id].type == dtype::i64) return std::to_string(g.attributes(id)[1]);
-  return number_text(g[id].type, constant_value(g, id));
+  const dtype type = g[id].type;
+  if (type == dtype::i64) return std::to_string(g.attributes(id)[1]);
+  // What the dtype holds of it, as number_text says it of an f32.
+  const double x = constant_value(g, id);
+  return number_text(type, is_integral(type) ? cast_scalar(dtype::f64, type, x) : x);
 }
 
 inline std::string flag_text(std::string_view name, bool set) {
@@ -71,7 +75,12 @@ inline std::string attribute_text(const graph& g, int id) {
   const std::span<const std::int64_t> a = g.attributes(id);
   const std::span<const dim> dims = g.node_dims(id);
   switch (g[id].code) {
-    case op::argument: return "number: " + std::to_string(a[1]) + (a[2] != 0 ? ", weak" : "");
+    case op::argument: {
+      const auto number = static_cast<std::size_t>(a[1]);
+      const bool named = number < g.argument_names.size() && !g.argument_names[number].empty();
+      return "number: " + std::to_string(a[1]) +
+             (named ? ", name: " + g.argument_names[number] : "") + (a[2] != 0 ? ", weak" : "");
+    }
     case op::constant: return "value: " + detail::constant_text(g, id);
     case op::extent: return "of: " + g.dims.to_string(dims[0]);
     case op::iota: return "axis: " + std::to_string(a[1]);
@@ -125,9 +134,16 @@ inline std::string node_text(const graph& g, int id) {
   return out + " : " + type_text(g, id);
 }
 
-/// All nodes in order, then the extents it is bound to, its guards and its outputs.
+/// What is known of the symbols, all nodes in order, then the extents that the graph is bound to,
+/// its guards and its outputs. parse_graph reads it, but not that of a bound graph; a constant
+/// comes back as what its dtype holds of it.
 inline std::string to_text(const graph& g) {
   std::string out;
+  for (std::size_t i = 0; i < g.dims.described().size(); ++i)
+    if (const symbol_facts& facts = g.dims.described()[i]; !(facts == symbol_facts{}))
+      out += "symbol " + std::to_string(i) + ": " +
+             g.dims.symbol_name(static_cast<std::int64_t>(i)) + " in " + to_string(facts.range) +
+             "\n";
   for (int id = 0; id < g.size(); ++id) out += node_text(g, id) + "\n";
   // Only symbols that the graph mentions: binding keeps a place for all of them.
   for (std::size_t i = 0; i < g.dims.size() && !g.symbol_values.empty(); ++i)

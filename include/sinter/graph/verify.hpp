@@ -90,6 +90,8 @@ class verifier {
       case op::iota:
         check_counts(id, 2, shape_dims(id));
         check_dtype(id);
+        expect(static_cast<dtype>(attributes[0]) != dtype::boolean, id, "its dtype is bool");
+        expect(static_cast<dtype>(attributes[0]) != dtype::boolean, id, "its dtype is bool");
         return check_axis(id, attributes[1], dims);
       case op::random_uniform: {
         check_counts(id, 2, shape_dims(id));
@@ -145,7 +147,9 @@ class verifier {
         return check_updates(id);
       case op::gradient:
         check_counts(id, 0, 0);
-        return expect(rank == 0, id, "the loss must be a scalar");
+        for (dim d : graph_[graph_.input(id, 0)].shape)
+          expect(d == dim(1), id, "the loss must be a scalar");
+        return;
       default: return check_counts(id, 0, 0);  // element-wise ops and cross_entropy
     }
   }
@@ -235,5 +239,56 @@ class verifier {
 /// unique; outputs exist, and assigned ones name different arguments. Costs one pass over the
 /// nodes.
 inline void verify(const graph& g) { detail::verifier(g).run(); }
+
+/// What a call needs of a graph besides: throws graph_error unless the numbers of its arguments
+/// have no gaps, their extents are numbers or symbols, and every symbol of the graph is an extent
+/// of an argument, so that a call says what it is; and if it assigns a C++ number.
+inline void verify_callable(const graph& g) {
+  std::vector<int> arguments;  // nodes by number
+  std::vector<bool> known(g.dims.size());
+  for (int id = 0; id < g.size(); ++id) {
+    if (g[id].code != op::argument) continue;
+    const auto number = static_cast<std::size_t>(g.attributes(id)[1]);
+    // Numbers are unique: if they have no gaps, none reaches the number of nodes.
+    if (number >= static_cast<std::size_t>(g.size()))
+      throw graph_error("graph: there is an " + g.argument_text(g.attributes(id)[1]) +
+                        ", but not one for every number below");
+    if (arguments.size() <= number) arguments.resize(number + 1, -1);
+    arguments[number] = id;
+    for (dim d : g[id].shape) {
+      if (d.is_constant()) continue;
+      if (g.dims.kind(d) != dim_kind::symbol)
+        throw graph_error("graph: " + g.argument_text(g.attributes(id)[1]) + " has the extent " +
+                          g.dims.to_string(d) + "; expected a number or a symbol");
+      known[d.index()] = true;
+    }
+  }
+  for (std::size_t number = 0; number < arguments.size(); ++number)
+    if (arguments[number] < 0)
+      throw graph_error("graph: there is no argument " + std::to_string(number));
+
+  const auto require_known = [&](auto&& self, dim d) -> void {
+    if (d.is_constant()) return;
+    const std::span<const std::int64_t> o = g.dims.operands(d);
+    if (g.dims.kind(d) == dim_kind::symbol) {
+      if (!known[d.index()])
+        throw graph_error("graph: " + g.dims.to_string(d) + " is an extent of no argument");
+      return;
+    }
+    // A sum has coefficients before its terms.
+    const bool sum = g.dims.kind(d) == dim_kind::sum;
+    for (std::size_t i = sum ? 1 : 0; i < o.size(); i += sum ? 2 : 1)
+      self(self, dim::from_code(o[i]));
+  };
+  for (int id = 0; id < g.size(); ++id) {
+    for (dim d : g.node_dims(id)) require_known(require_known, d);
+    for (dim d : g[id].shape) require_known(require_known, d);
+  }
+  for (const output& o : g.outputs)
+    if (o.assigned_argument >= 0 &&
+        g[arguments[static_cast<std::size_t>(o.assigned_argument)]].weak)
+      throw graph_error("graph: output %" + std::to_string(o.node) + " is assigned to " +
+                        g.argument_text(o.assigned_argument) + ", a number");
+}
 
 }  // namespace sinter::ir

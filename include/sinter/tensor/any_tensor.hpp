@@ -17,7 +17,8 @@
 namespace sinter {
 
 /// A row-major array of any dtype and rank. Copies share the elements, which nobody changes: it is
-/// a result on its way into a `tensor`, to which it converts: `tensor<float, 2> y = f(x);`.
+/// a result on its way into a `tensor`, to which it converts (`tensor<float, 2> y = f(x);`), or
+/// into another function.
 class any_tensor {
  public:
   /// Elements that must be written, through `data`, before the object is copied. Throws shape_error
@@ -34,6 +35,12 @@ class any_tensor {
   std::int64_t size() const { return size_; }
   void* data() { return storage_.data(); }
   const void* data() const { return storage_.data(); }
+  const sinter::storage& storage() const { return storage_; }
+
+  /// The elements of a tensor, shared: what writes single elements of it later is seen here.
+  template <Element T, extents_spec E>
+  any_tensor(const tensor<T, E>& x)
+      : type_(dtype_of<T>), shape_(x.shape()), size_(x.size()), storage_(x.storage()) {}
 
   /// The elements as a tensor, copied. Throws dtype_error if they are of another type, shape_error
   /// if the shape does not fit the tensor's extents.

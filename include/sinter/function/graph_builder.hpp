@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// graph_builder: writes a graph at run time. Its values are the handles of the front end, so every
+// function and operator of sinter applies to them, and generic code works inside of `fuse` and
+// here.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sinter/expr/expr.hpp>
+#include <sinter/function/graph_function.hpp>
+#include <sinter/graph/symbol_name.hpp>
+
+namespace sinter {
+
+/// A symbolic extent: a name, and the extents it stands for, both ends included. Within a builder a
+/// name is one symbol; `sym("batch")` alone is the symbol known by then, or a new one of any
+/// extent.
+struct sym {
+  std::string name;
+  std::int64_t low = 0;
+  std::int64_t high = std::numeric_limits<std::int64_t>::max();
+  bool has_range = false;
+
+  explicit sym(std::string own_name) : name(std::move(own_name)) {}
+  sym(std::string own_name, std::int64_t lowest, std::int64_t highest)
+      : name(std::move(own_name)), low(lowest), high(highest), has_range(true) {}
+};
+
+/// An extent of an argument: a number, or a symbol.
+class argument_extent {
+ public:
+  template <std::integral N>
+  argument_extent(N number) : number_(static_cast<std::int64_t>(number)) {}
+  argument_extent(sym symbol) : symbol_(std::move(symbol)), is_symbol_(true) {}
+
+  bool is_symbol() const { return is_symbol_; }
+  std::int64_t number() const { return number_; }
+  const sym& symbol() const { return symbol_; }
+
+ private:
+  std::int64_t number_ = 0;
+  sym symbol_{""};
+  bool is_symbol_ = false;
+};
+
+/// An output of a graph: a value, or an assignment to an argument.
+struct graph_output : detail::result {
+  graph_output(handle x) : result{x, {}, false} {}
+  graph_output(const assignment& a) : result{a.value, a.target, true} {}
+};
+
+/// Builds graphs at run time:
+///
+///     graph_builder g;
+///     const sym batch("batch", 1, 4096);
+///     const auto x = g.argument("x", dtype::f32, {batch, 784});
+///     const auto w = g.argument("w", dtype::f32, {784, 10});
+///     const auto f = g.compile({softmax(matmul(x, w))});
+///     tensor<float, 2> y = f({images, weights})[0];
+///
+/// What does not fit together is thrown where it is written, as shape_error, dtype_error or
+/// axis_error that names op and shapes; what depends on extents, by the call. Handles point into
+/// the builder, which may be moved but must outlive their use; not those of another builder:
+/// operands of two builders are undefined behaviour, as iterators of two containers are.
+class graph_builder {
+ public:
+  graph_builder() : state_(std::make_unique<state>()) {}
+
+  /// The next argument, a tensor. The name is for messages, for graph_function::bind and for text;
+  /// it may be empty. Throws graph_error for a name that is taken or is no identifier, for a symbol
+  /// that is known with another range and for an empty range; shape_error for an extent below 0, or
+  /// for more than 8 axes.
+  handle argument(const std::string& name, dtype type, std::span<const argument_extent> shape) {
+    if (shape.size() > static_cast<std::size_t>(max_rank))
+      throw shape_error("argument " + name + ": rank " + std::to_string(shape.size()) +
+                        " exceeds the limit of " + std::to_string(max_rank));
+    check_name(name);
+    ir::symbolic_shape dims;
+    shape_vector largest;
+    for (const argument_extent& each : shape) {
+      if (!each.is_symbol() && each.number() < 0)
+        throw shape_error("argument " + name + ": extent " + std::to_string(each.number()) +
+                          " is below 0");
+      dims.push_back(each.is_symbol() ? dim_of(each.symbol()) : ir::dim(each.number()));
+      if (!each.is_symbol()) largest.push_back(each.number());
+    }
+    element_count(largest);  // throws if they cannot be counted
+    return add_argument(name, type, dims, false);
+  }
+  handle argument(const std::string& name, dtype type,
+                  std::initializer_list<argument_extent> shape = {}) {
+    return argument(name, type, std::span(shape.begin(), shape.size()));
+  }
+
+  /// The next argument, a C++ number: it takes the dtype of what it meets. Throws graph_error as
+  /// `argument`.
+  handle number(const std::string& name, dtype type) {
+    check_name(name);
+    return add_argument(name, type, {}, true);
+  }
+
+  /// The next argument, which functions of this builder have bound to these elements (weights that
+  /// were read from a file): calls leave it out. See graph_function::bind.
+  handle bound(const std::string& name, const any_tensor& x) {
+    const handle out = argument_like(name, x.type(), x.shape());
+    state_->bindings.push_back([number = count() - 1, x](graph_function& f) { f.bind(number, x); });
+    return out;
+  }
+
+  /// The extent of a symbol as an i64 scalar, to calculate with and to use as an extent.
+  handle extent(const sym& symbol) {
+    return handle(ir::extent_scalar(state_->graph, dtype::i64, dim_of(symbol)));
+  }
+
+  /// A C++ number, or an expression of numbers such as `iota<float>(10)`, as a value of this graph.
+  template <class X>
+    requires(Scalar<X> || detail::is_expression<X>)
+  handle constant(const X& x) {
+    if constexpr (Scalar<X>)
+      return detail::constant_of(state_->graph, dtype_of<stored_scalar<X>>, x);
+    else
+      return detail::join(state_->graph, x);
+  }
+
+  /// The function that computes these outputs from all arguments. The builder stays as it is, and
+  /// may compile others. Throws graph_error if an argument is assigned twice, or if an assigned one
+  /// is bound, and as graph_function.
+  graph_function compile(std::span<const graph_output> outputs,
+                         program_options options = {}) const {
+    graph_function f(graph_of(outputs), std::move(options));
+    for (const auto& bind : state_->bindings) bind(f);
+    return f;
+  }
+  graph_function compile(std::initializer_list<graph_output> outputs,
+                         program_options options = {}) const {
+    return compile(std::span(outputs.begin(), outputs.size()), std::move(options));
+  }
+
+  /// The graph with these outputs, for `ir::to_text` (which parse_graph reads) and graph_function.
+  ir::graph graph_of(std::span<const graph_output> outputs) const {
+    ir::graph g = state_->graph;
+    for (const graph_output& each : outputs) detail::add_output(g, each);
+    return g;
+  }
+  ir::graph graph_of(std::initializer_list<graph_output> outputs) const {
+    return graph_of(std::span(outputs.begin(), outputs.size()));
+  }
+
+ private:
+  // In one place, to which handles point.
+  struct state {
+    ir::graph graph;
+    std::vector<std::function<void(graph_function&)>> bindings;
+  };
+
+  int count() const { return static_cast<int>(state_->graph.argument_names.size()); }
+
+  void check_name(const std::string& name) const {
+    if (name.empty()) return;
+    if (!ir::is_identifier(name))
+      throw graph_error("argument: '" + name + "' is no name; expected letters, digits, _ and .");
+    for (const std::string& other : state_->graph.argument_names)
+      if (other == name) throw graph_error("argument: there is a '" + name + "' already");
+  }
+
+  handle add_argument(const std::string& name, dtype type, const ir::symbolic_shape& shape,
+                      bool weak) {
+    const handle out(ir::argument(state_->graph, type, count(), shape, weak));
+    state_->graph.argument_names.push_back(name);
+    return out;
+  }
+
+  handle argument_like(const std::string& name, dtype type, const shape_vector& shape) {
+    check_name(name);
+    ir::symbolic_shape dims;
+    for (std::int64_t extent : shape) dims.push_back(ir::dim(extent));
+    return add_argument(name, type, dims, false);
+  }
+
+  ir::dim dim_of(const sym& symbol) {
+    ir::dim_table& dims = state_->graph.dims;
+    const auto rejected = [&](const std::string& reason) {
+      return graph_error("symbol '" + symbol.name + "': " + reason);
+    };
+    if (!ir::is_symbol_name(symbol.name))
+      throw rejected(
+          "no name; expected letters, digits, _ and ., and not the form s0, which names "
+          "extents without a name");
+    const ir::extent_range range{symbol.low, symbol.high};
+    if (range.low < 0 || range.high < range.low)
+      throw rejected("no extent is in " + ir::to_string(range));
+    std::int64_t number = dims.find_symbol(symbol.name);
+    if (number < 0) {
+      number = static_cast<std::int64_t>(dims.described().size());
+      dims.describe(number, {symbol.name, range});
+    } else if (symbol.has_range && !(dims.symbol_range(number) == range)) {
+      throw rejected("range " + ir::to_string(range) + " where it is known as " +
+                     ir::to_string(dims.symbol_range(number)));
+    }
+    return dims.symbol(number);
+  }
+
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace sinter
