@@ -293,6 +293,23 @@ TEST_CASE("one builder compiles several functions; constants need no argument") 
   CHECK(sn::tensor<std::int32_t, 1>(nothing({})[0]) == sn::tensor<std::int32_t, 1>{0, 1, 2});
 }
 
+TEST_CASE("any number of bound layers, as text and back") {
+  const std::vector<sn::tensor<float, 2>> weights{counted(6, 4), counted(4, 8), counted(8, 3)};
+  const sn::tensor<float, 2> images = counted(5, 6);
+  graph_builder g;
+  const auto x = g.argument("x", dtype::f32, {sym("batch", 1, 4096), 6});
+  auto h = x;
+  for (const auto& w : weights) h = sn::relu(sn::matmul(h, g.bound("", w)));
+  const sn::tensor<float, 2> p = g.compile({sn::softmax(h)})({images})[0];
+
+  sn::graph_function again(sn::ir::parse_graph(sn::ir::to_text(g.graph_of({sn::softmax(h)}))));
+  for (int i = 0; i < 3; ++i) again.bind(i + 1, weights[static_cast<std::size_t>(i)]);
+  CHECK(sn::tensor<float, 2>(again({images})[0]) == p);
+  CHECK_THROWS_WITH_AS(again({counted(0, 6)}),
+                       "argument 0 (x): extent 0 of axis 0 where batch is in 1..4096",
+                       sn::shape_error);
+}
+
 TEST_CASE("gradients of gradients, and options") {
   graph_builder g;
   const auto x = g.argument("x", dtype::f32, {});
