@@ -125,6 +125,15 @@ TEST_CASE("faults are thrown where they occur") {
   CHECK_THROWS_AS(sn::assign(x + x, x), sn::graph_error);
   CHECK_THROWS_AS(sn::assign(x, y), sn::shape_error);
   CHECK_THROWS_AS(g.compile({sn::assign(x, x + x), sn::assign(x, x * x)}), sn::graph_error);
+  graph_builder other;
+  const auto z = other.argument("z", dtype::f32, {3, 4});
+  CHECK_THROWS_AS(x + z, sn::graph_error);
+  CHECK_THROWS_AS(sn::concat({x, z}, 0), sn::graph_error);
+  CHECK_THROWS_AS(sn::assign(x, z), sn::graph_error);
+  CHECK_THROWS_AS(sn::gradients(sn::sum(x), z), sn::graph_error);
+  CHECK_THROWS_AS(g.compile({z}), sn::graph_error);
+  CHECK_THROWS_AS(g.compile({sn::handle{}}), sn::graph_error);
+  CHECK(other.compile({z}).traced().size() == 1);
   // The builder is as it was.
   const sn::tensor<float, 2> a = counted(3, 4), b = counted(5, 6);
   const sn::tensor<std::int32_t, 2> c(3, 4);

@@ -24,6 +24,7 @@ namespace detail {
 
 constexpr handle gradient(handle loss, handle by) {
   ir::graph& g = loss.graph();
+  require_graph(g, by);
   const std::array ids{loss.node.id, by.node.id};
   const auto fault_of = [&]() -> ir::fault {
     for (handle x : {loss, by})
@@ -74,6 +75,7 @@ namespace detail {
 
 constexpr handle assigned_value(handle target, handle value) {
   ir::graph& g = target.graph();
+  require_graph(g, value);
   const std::array ids{target.node.id, value.node.id};
   if (value.weak()) value = handle(ir::weak_cast(value.node, target.type()));
   const ir::node& to = target.node.get();

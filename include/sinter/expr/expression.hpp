@@ -203,9 +203,10 @@ constexpr void find_graph(ir::graph*& g, const X& x) {
 
 template <class X>
 constexpr handle known_operand(ir::graph& g, const X& x) {
-  if constexpr (Handle<X>)
+  if constexpr (Handle<X>) {
+    require_graph(g, x);
     return x;
-  else if constexpr (is_expression<X>)
+  } else if constexpr (is_expression<X>)
     return join(g, x);
   else {
     static_assert(Scalar<X>,

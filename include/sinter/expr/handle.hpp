@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include <sinter/graph/build.hpp>
+#include <sinter/support/error.hpp>
 #include <sinter/tensor/tensor.hpp>
 #include <sinter/tensor/view.hpp>
 
@@ -132,6 +133,13 @@ constexpr handle literal(ir::graph& g, const meeting& m, ir::op code, S x,
             static_cast<std::int64_t>(m.type)},
            operands);
   return constant_of(g, own, x);
+}
+
+// Handles of one op are of one graph. The compiler traces one at a time, so only graphs that are
+// built at run time can be mixed up.
+constexpr void require_graph(const ir::graph& g, handle x) {
+  if (!std::is_constant_evaluated() && x.node.owner != &g)
+    throw graph_error("operands of different graphs, or a handle of none");
 }
 
 // A scalar in the dtype that a function promises: a constant stays one.

@@ -74,6 +74,7 @@ struct concat_function {
     if (from_start < 0) return first;
     std::vector<ir::value> values;
     for (handle part : parts) {
+      require_graph(first.graph(), part);
       // One rank for all, or from_start may lie outside of a part.
       if (part.rank() != first.rank())
         fail(part, code, ir::fault_kind::wrong_rank, part.rank(), first.rank());

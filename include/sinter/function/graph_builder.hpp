@@ -68,9 +68,9 @@ struct graph_output : detail::result {
 ///     tensor<float, 2> y = f({images, weights})[0];
 ///
 /// What does not fit together is thrown where it is written, as shape_error, dtype_error or
-/// axis_error that names op and shapes; what depends on extents, by the call. Handles point into
-/// the builder, which may be moved but must outlive their use; not those of another builder:
-/// operands of two builders are undefined behaviour, as iterators of two containers are.
+/// axis_error that names op and shapes, operands of two builders as graph_error; what depends on
+/// extents, by the call. Handles point into the builder, which may be moved but must outlive their
+/// use.
 class graph_builder {
  public:
   graph_builder() : state_(std::make_unique<state>()) {}
@@ -148,7 +148,10 @@ class graph_builder {
   /// The graph with these outputs, for `ir::to_text` (which parse_graph reads) and graph_function.
   ir::graph graph_of(std::span<const graph_output> outputs) const {
     ir::graph g = state_->graph;
-    for (const graph_output& each : outputs) detail::add_output(g, each);
+    for (const graph_output& each : outputs) {
+      detail::require_graph(state_->graph, each.value);
+      detail::add_output(g, each);
+    }
     return g;
   }
   ir::graph graph_of(std::initializer_list<graph_output> outputs) const {

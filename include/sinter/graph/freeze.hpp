@@ -80,7 +80,8 @@ class reader {
 }  // namespace detail
 
 /// The graph as integers: nodes, outputs and the number of random streams. Not its guards, symbol
-/// values or fault: a traced graph has none. Linear in the graph; throws nothing.
+/// values, fault, names or ranges: a graph that the compiler traced has none. Linear in the graph;
+/// throws nothing.
 constexpr std::vector<std::int64_t> freeze(const graph& g) {
   std::vector<std::int64_t> out;
   out.push_back(g.size());
