@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/class_check.hpp"
+#include "class_check.hpp"
 #include <sinter/egraph/check_explanation.hpp>
 #include <sinter/rules/rule_set.hpp>
 
