@@ -368,7 +368,7 @@ TEST_CASE("gather and scatter_add") {
   CHECK(contains(message_of<shape_error>([&] {
                    scattered(vector_of({0, 1}, dtype::i32), 0, {4, 2});
                  }),
-                 "scatter_add([3, 2])"));
+                 "scatter_add"));
 }
 
 TEST_CASE("composites") {

@@ -218,6 +218,7 @@ class graph_parser {
       case op::argmax:
       case op::softmax:
       case op::log_softmax:
+      case op::first_max:
       case op::flip: read_axes(n); break;
       case op::layer_norm:
       case op::rms_norm:
@@ -226,6 +227,7 @@ class graph_parser {
         n.attributes.push_back(bits_of(in_.number(dtype::f64)));
         break;
       case op::rope: read_rope(n); break;
+      case op::windows: read_windows(n); break;
       case op::reshape:
       case op::broadcast_to:
       case op::sum_to: n.takes_shape = true; break;
@@ -323,6 +325,16 @@ class graph_parser {
     n.attributes.push_back(halves ? 0 : 1);
     n.attributes.push_back(accept_attribute("inverse") ? 1 : 0);
     read_axis(n, "axis");
+  }
+
+  void read_windows(parsed_node& n) {
+    read_axis(n, "axis");
+    valued("size");
+    n.dims.push_back(in_.extent());
+    for (const std::string_view each : {"stride", "dilation"}) {
+      valued(each);
+      n.attributes.push_back(in_.integer(1, std::numeric_limits<std::int32_t>::max()));
+    }
   }
 
   // Lists of one extent per axis, which take turns in the dims.
