@@ -29,9 +29,9 @@ enum class fault_kind : std::uint8_t {
   odd_extent,       // lhs: the extent
   bad_window,       // lhs: the extent, rhs: what a window spans, 0 if it is empty
   too_much_padding,  // lhs: the padding, rhs: the window
-  not_divisible,    // lhs: the extent, rhs: the number of groups
-  bad_option,       // lhs: the value, rhs: the least that is allowed
-  not_an_extent,    // a number of a shape that is neither an integer nor computed from extents
+  not_divisible,     // lhs: the extent, rhs: the number of groups
+  bad_option,        // lhs: the value, rhs: the least that is allowed
+  not_an_extent,     // a number of a shape that is neither an integer nor computed from extents
 };
 
 struct fault {
