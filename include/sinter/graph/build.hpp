@@ -8,6 +8,7 @@
 // "throws" means below; a function whose comment names no error cannot fault.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <initializer_list>
 #include <span>
@@ -325,7 +326,8 @@ constexpr value elementwise(op code, std::initializer_list<value> operands) {
     if (weak && (!n.weak || n.type > type)) type = n.type;
     weak = weak && n.weak;
   }
-  for (std::size_t i = first; i < in.size(); ++i)
+  // The bound is for GCC 12, which at -O3 takes a fourth operand for possible.
+  for (std::size_t i = first; i < std::min<std::size_t>(in.size(), 3); ++i)
     if (in[i].get().weak && code != op::cast) in[i] = weak_cast(in[i], type);
 
   symbolic_shape shape = in[0].shape();
