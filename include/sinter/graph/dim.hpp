@@ -90,7 +90,7 @@ class dim_table {
     return place < symbols_.size() && !symbols_[place].name.empty() ? symbols_[place].name
                                                                     : "s" + std::to_string(number);
   }
-  extent_range symbol_range(std::int64_t number) const {
+  constexpr extent_range symbol_range(std::int64_t number) const {
     const auto place = static_cast<std::size_t>(number);
     return place < symbols_.size() ? symbols_[place].range : extent_range{};
   }
@@ -193,10 +193,7 @@ class dim_table {
     const std::span<const std::int64_t> o = operands(d);
     const auto part = [&](std::size_t i) { return range(dim::from_code(o[i])); };
     switch (kind(d)) {
-      case dim_kind::symbol: {
-        const auto number = static_cast<std::size_t>(o[0]);
-        return number < symbols_.size() ? symbols_[number].range : extent_range{};
-      }
+      case dim_kind::symbol: return symbol_range(o[0]);
       case dim_kind::sum: {
         terms all;
         append_terms(all, d, 1);

@@ -21,25 +21,33 @@
 namespace sinter::ir {
 
 // What the attributes (integers, floats by their bits) and dims of an op mean:
-//   argument        {dtype, number, weak}, dims: shape     weak: a C++ scalar, takes the dtype of
-//   what it meets constant        {dtype, bits of the value as a double, or the value itself for
-//   i64} extent          {dtype}, dims: {the extent}             a scalar iota            {dtype,
-//   axis}, dims: shape random_uniform  {dtype, stream}, dims: shape            input: key, an i64
-//   scalar cast            {dtype} reduce_*, argmax, softmax, log_softmax   {bit mask of axes}
-//   layer_norm, rms_norm                     {bit mask of axes, bits of eps}
-//   reshape, broadcast_to, sum_to            dims: shape of the result (broadcast_to keeps the
-//   rank) permute         {source axis of every result axis} pad             {bits of the fill
-//   value}, dims: {before, after} per axis slice           {step per axis}, dims: {start, stop} per
-//   axis flip            {bit mask of axes};  concat {axis} matmul          {transpose a, transpose
-//   b}; all leading extents equal gather          {axis}: inputs x, indices.   scatter_add {axis}:
-//   inputs updates, indices; dims: shape of the result cross_entropy   inputs logits[..., classes],
-//   labels[...] (integers): one loss per row gradient        inputs: a scalar loss, the node to
-//   differentiate by
-//   windows         {axis, stride, dilation}, dims: {size}: the axis becomes two, [size, count]
-//   first_max       {bit mask of axes}, which stay with extent 1
-//   rope            {bits of theta, 1 for neighbours as pairs (0: halves), 1 for the inverse, axis
-//   of
-//                   the positions}: inputs x, positions (integers, one per place along the axis)
+// clang-format off
+//   argument         {dtype, number, weak}, dims: shape; weak: a C++ scalar, takes the dtype of what it meets
+//   constant         {dtype, bits of the value as a double, or the value itself for i64}
+//   extent           {dtype}, dims: {the extent}; a scalar
+//   iota             {dtype, axis}, dims: shape
+//   random_uniform   {dtype, stream}, dims: shape; input: key, an i64 scalar
+//   cast             {dtype}
+//   reduce_*, argmax, softmax, log_softmax, first_max
+//                    {bit mask of axes}, which stay with extent 1
+//   layer_norm, rms_norm
+//                    {bit mask of axes, bits of eps}
+//   rope             {bits of theta, 1 for neighbours as pairs (0: halves), 1 for the inverse, axis of the
+//                    positions}; inputs x, positions (integers, one per place along the axis)
+//   reshape, broadcast_to, sum_to
+//                    dims: shape of the result (broadcast_to keeps the rank)
+//   permute          {source axis of every result axis}
+//   pad              {bits of the fill value}, dims: {before, after} per axis
+//   slice            {step per axis}, dims: {start, stop} per axis
+//   flip             {bit mask of axes}
+//   windows          {axis, stride, dilation}, dims: {size}: the axis becomes two, [size, count]
+//   concat           {axis}
+//   matmul           {transpose a, transpose b}; all leading extents equal
+//   gather           {axis}; inputs x, indices
+//   scatter_add      {axis}; inputs updates, indices; dims: shape of the result
+//   cross_entropy    inputs logits[..., classes], labels[...] (integers): one loss per row
+//   gradient         inputs: a scalar loss, the node to differentiate by
+// clang-format on
 struct node {
   op code{};
   dtype type{};

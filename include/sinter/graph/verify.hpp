@@ -91,7 +91,6 @@ class verifier {
         check_counts(id, 2, shape_dims(id));
         check_dtype(id);
         expect(static_cast<dtype>(attributes[0]) != dtype::boolean, id, "its dtype is bool");
-        expect(static_cast<dtype>(attributes[0]) != dtype::boolean, id, "its dtype is bool");
         return check_axis(id, attributes[1], dims);
       case op::random_uniform: {
         check_counts(id, 2, shape_dims(id));
