@@ -19,6 +19,28 @@ namespace sinter::eqsat {
 /// How many matches are applied side by side at most. 16 to 64 are equally fast.
 inline constexpr std::size_t match_block = 32;
 
+/// Counts the matches that changed an e-graph, block by block: a match is applied in several steps,
+/// any of which may.
+class change_counter {
+ public:
+  void start_block() {
+    before_ += changed_.count();
+    changed_.reset();
+  }
+  /// Runs a step of match m of the block.
+  template <class Graph, class Step>
+  void note(const Graph& graph, std::size_t m, Step&& step) {
+    const std::uint64_t revision = graph.revision();
+    step();
+    if (graph.revision() != revision) changed_.set(m);
+  }
+  std::size_t total() const { return before_ + changed_.count(); }
+
+ private:
+  std::bitset<match_block> changed_;
+  std::size_t before_ = 0;  // of the blocks before
+};
+
 /// A match as the runner stores it: roots, then class variables, then payload variables.
 struct match_layout {
   std::size_t roots = 0;
@@ -43,17 +65,16 @@ class rule_applier {
   void apply(std::span<const std::uint32_t> matches) {
     matches_ = matches;
     count_ = matches.size() / layout_.size();
-    applications_ += changed_.count();
-    changed_.reset();
+    changes_.start_block();
     if (rule_.compute != nullptr) {
-      for (std::size_t m = 0; m < count_; ++m) note_change(m, [&] { compute(m); });
+      for (std::size_t m = 0; m < count_; ++m) changes_.note(graph_, m, [&] { compute(m); });
       return;
     }
     for (std::size_t pattern = 0; pattern < layout_.roots; ++pattern) build(pattern);
   }
 
   /// How many matches changed the e-graph so far.
-  std::size_t applications() const { return applications_ + changed_.count(); }
+  std::size_t applications() const { return changes_.total(); }
 
  private:
   // One value of each match of the block.
@@ -109,14 +130,14 @@ class rule_applier {
       if (term.kind == term_kind::literal) {
         const double value = rule_.right.literals[term.index];
         for (std::size_t m = 0; m < count_; ++m)
-          note_change(m, [&] { made_[i][m] = literal(value, roots[m]); });
+          changes_.note(graph_, m, [&] { made_[i][m] = literal(value, roots[m]); });
       } else if (term.kind == term_kind::apply) {
         const operation made = operation_of(i);
         prefetch(made);
         class_row row;
         for (std::size_t m = 0; m < count_; ++m) {
           const auto children = made.child_classes(m, row);
-          note_change(m, [&] {
+          changes_.note(graph_, m, [&] {
             if (i == first) {
               graph_.add_to_class_of_rule(roots[m], made.op, made.payload[m], children, why_);
             } else {
@@ -129,7 +150,7 @@ class rule_applier {
     if (rule_.right.terms[first].kind == term_kind::apply) return;
     const column same = classes_of(first);
     for (std::size_t m = 0; m < count_; ++m)
-      note_change(m, [&] { graph_.unite(roots[m], same[m], why_); });
+      changes_.note(graph_, m, [&] { graph_.unite(roots[m], same[m], why_); });
   }
 
   // A small e-graph is in the cache.
@@ -140,13 +161,6 @@ class rule_applier {
     for (std::size_t m = 0; m < count_; ++m)
       hashes[m] = graph_.prefetch_entry(made.op, made.payload[m], made.child_classes(m, row));
     for (std::size_t m = 0; m < count_; ++m) graph_.prefetch_node(hashes[m]);
-  }
-
-  template <class Change>
-  void note_change(std::size_t m, Change&& change) {
-    const std::uint64_t before = graph_.revision();
-    change();
-    if (graph_.revision() != before) changed_.set(m);
   }
 
   class_id literal(double value, class_id root) {
@@ -179,8 +193,7 @@ class rule_applier {
   std::span<const std::uint32_t> matches_;                         // the block
   std::size_t count_ = 0;                                          // of its matches
   std::array<std::array<class_id, match_block>, max_terms> made_;  // by term of the right side
-  std::bitset<match_block> changed_;  // which matches of the block changed the e-graph
-  std::size_t applications_ = 0;      // of the blocks before
+  change_counter changes_;
 };
 
 }  // namespace sinter::eqsat

@@ -46,8 +46,6 @@ void egraph<Language>::close_congruence() {
   analysis_pending_.clear();
 }
 
-// Gives a node canonical children. If that makes it the same as another node, their classes are
-// one.
 template <class Language>
 void egraph<Language>::prefetch_repair(node_id id) const {
   const node_record& record = nodes_[id];
@@ -55,6 +53,8 @@ void egraph<Language>::prefetch_repair(node_id id) const {
   prefetch_entry(record.op, record.payload, children(record));
 }
 
+// Gives a node canonical children. If that makes it the same as another node, their classes are
+// one.
 template <class Language>
 void egraph<Language>::repair(node_id id) {
   node_record& record = nodes_[id];

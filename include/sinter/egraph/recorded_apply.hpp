@@ -5,7 +5,6 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -35,17 +34,16 @@ class recorded_applier {
   /// See `rule_applier::apply`, which takes the same steps in the same order.
   void apply(std::span<const std::uint32_t> matches) {
     read(matches);
-    applications_ += changed_.count();
-    changed_.reset();
+    changes_.start_block();
     if (rule_.compute != nullptr) {
-      for (std::size_t m = 0; m < count_; ++m) note_change(m, [&] { compute(m); });
+      for (std::size_t m = 0; m < count_; ++m) changes_.note(graph_, m, [&] { compute(m); });
     } else {
       for (std::size_t i = 0; i < layout_.roots; ++i) build(i);
     }
     registers_ += count_ * rule_.left.registers;
   }
 
-  std::size_t applications() const { return applications_ + changed_.count(); }
+  std::size_t applications() const { return changes_.total(); }
 
  private:
   using recorder = proof_recorder<Language>;
@@ -94,7 +92,7 @@ class recorded_applier {
     for (std::size_t i = first + rule_.right.terms[first].size; i-- > first;) {
       for (std::size_t m = 0; m < count_; ++m) {
         const proof_record::context context(proofs_, by_rule(number));
-        note_change(m, [&] {
+        changes_.note(graph_, m, [&] {
           if (i > first) {
             make(i, number, m);
           } else {
@@ -199,13 +197,6 @@ class recorded_applier {
     if (result) recorder::unite(graph_, target, {*result, proofs_.meant(*result)});
   }
 
-  template <class Change>
-  void note_change(std::size_t m, Change&& change) {
-    const std::uint64_t before = graph_.revision();
-    change();
-    if (graph_.revision() != before) changed_.set(m);
-  }
-
   egraph<Language>& graph_;
   const rule<Language>& rule_;
   match_layout layout_;
@@ -218,8 +209,7 @@ class recorded_applier {
   std::vector<term_id> terms_;              // by match and class variable
   std::vector<class_term> made_;            // by match and term of the right side
   std::vector<class_term> children_;
-  std::bitset<match_block> changed_;
-  std::size_t applications_ = 0;
+  change_counter changes_;
 };
 
 }  // namespace sinter::eqsat
