@@ -24,6 +24,7 @@
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/exec/simd.hpp>
+#include <sinter/plan/nest.hpp>
 #include <sinter/tensor/dtype.hpp>
 
 // The names used of Eigen::internal are those of 3.4; 5.0 still has them.
@@ -114,7 +115,10 @@ constexpr std::size_t packed_a_bytes(const gemm_blocking& blocking) {
 }
 
 // Whole lines, so that every panel is aligned.
-constexpr std::int64_t packed_columns(std::int64_t n) { return (n + 15) / 16 * 16; }
+constexpr std::int64_t packed_columns(std::int64_t n) {
+  constexpr std::int64_t unit = planning::packed_column_unit;
+  return (n + unit - 1) / unit * unit;
+}
 
 // Where the panel of `depth` rows from row p and of columns from column j starts in a packed B.
 constexpr std::int64_t packed_place(std::int64_t n, std::int64_t p, std::int64_t j,

@@ -23,19 +23,19 @@ namespace sinter::exec {
 /// a matrix A be packed for products with the same m and k: `pack_a_into`
 /// (gemm_packed_elements(m, k) elements) and `packed_a`, where gemm_packs.
 struct matrix_product {
-  std::int64_t m;
-  std::int64_t n;
-  std::int64_t k;
-  const void* a;
-  std::int64_t lda;
-  bool transpose_a;
-  const void* b;
-  std::int64_t ldb;
-  bool transpose_b;
-  void* c;
-  std::int64_t ldc;
-  bool accumulate;
-  void* workspace;
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  const void* a = nullptr;
+  std::int64_t lda = 0;
+  bool transpose_a = false;
+  const void* b = nullptr;
+  std::int64_t ldb = 0;
+  bool transpose_b = false;
+  void* c = nullptr;
+  std::int64_t ldc = 0;
+  bool accumulate = false;
+  void* workspace = nullptr;
   const void* packed_b = nullptr;
   void* pack_into = nullptr;
   std::int64_t packed_columns = 0;  // that packed_b has; 0: n

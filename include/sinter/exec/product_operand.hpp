@@ -7,14 +7,32 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include <sinter/exec/bound_access.hpp>
 #include <sinter/exec/kernel_table.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/tile_nest.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::exec {
+
+/// The matrix product of a dtype. Throws dtype_error if there is none.
+inline gemm_function product_kernel(const kernel_table& kernels, dtype type) {
+  if (const gemm_function found = kernels.product(type)) return found;
+  throw dtype_error("executor: no matrix product for " + std::string(name(type)));
+}
+
+/// The step that is the product of a nest, the first of two. Throws graph_error, with this reason,
+/// if there is none.
+inline int find_product(const planning::nest& nest, const char* reason) {
+  for (std::size_t i = 0; i < nest.body.size(); ++i)
+    if (nest.body[i].kind == planning::step_kind::product && nest.body[i].access < 0)
+      return static_cast<int>(i);
+  detail::require_step(false, nest, reason);
+  return -1;
+}
 
 class product_operand {
  public:

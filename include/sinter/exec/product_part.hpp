@@ -9,9 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <numeric>
-#include <string>
-#include <vector>
 
 #include <sinter/exec/bind_tile.hpp>
 #include <sinter/exec/gemm.hpp>
@@ -30,6 +27,15 @@ struct left_block {
   std::int64_t batch, row, rows;
   const void* packed;  // as matrix_product::packed_a
   std::byte* scratch;
+
+  /// A product of these rows as they are in memory; everything else of it is left open.
+  matrix_product product(const run_memory& memory) const {
+    return {.m = rows,
+            .k = a.columns(),
+            .a = a.at(memory, batch_shape, batch, row, 0),
+            .lda = a.leading(),
+            .transpose_a = a.transposed()};
+  }
 };
 
 class product_part {
@@ -39,13 +45,11 @@ class product_part {
   product_part(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest,
                int first_copy)
       : nest_(&nest),
-        product_(find_product(nest)),
+        product_(product_step(nest)),
         type_(type_of(nest)),
-        multiply_(kernels.product(type_)),
+        multiply_(product_kernel(kernels, type_)),
         rest_(kernels, nest,
               analyze_tile(&plan, nest, geometry::block, all_stores(nest), product_, -1)) {
-    if (multiply_ == nullptr)
-      throw dtype_error("executor: no matrix product for " + std::string(name(type_)));
     right_.emplace_back(kernels, nest, 1, nest.transpose_b, type_, first_copy);
     for (const planning::step& s : nest.body)
       if (s.kind == planning::step_kind::product && s.access >= 0)
@@ -56,7 +60,7 @@ class product_part {
 
   /// The dtype of the nest's product, and so of its operands.
   static dtype type_of(const planning::nest& nest) {
-    return nest.body[static_cast<std::size_t>(find_product(nest))].type;
+    return nest.body[static_cast<std::size_t>(product_step(nest))].type;
   }
 
   const planning::nest& nest() const { return *nest_; }
@@ -105,9 +109,7 @@ class product_part {
     }
     rest_.bind(at, request);
     const tile_program& p = rest_.program();
-    has_rest_ =
-        std::ranges::any_of(p.phase_lists, [](command_range r) { return r.first != r.last; }) ||
-        std::ranges::any_of(p.row_lists, [](command_range r) { return r.first != r.last; });
+    has_rest_ = p.does_anything();
 
     blocks_offset_ = round_to_lines(p.scratch_bytes);
     block_bytes_ = round_to_lines(static_cast<std::size_t>(rows * grid_.columns) * size_of(type_));
@@ -139,20 +141,12 @@ class product_part {
       std::byte* const c = in_place ? destination(memory, first_row, column)
                                     : left.scratch + blocks_offset_ + block * block_bytes_;
       const std::int64_t pitch = in_place ? n_ : columns;
-      matrix_product product{.m = left.rows,
-                             .n = columns,
-                             .k = k_,
-                             .a = left.a.at(memory, left.batch_shape, left.batch, left.row, 0),
-                             .lda = left.a.leading(),
-                             .transpose_a = left.a.transposed(),
-                             .b = nullptr,
-                             .ldb = 0,
-                             .transpose_b = false,
-                             .c = c,
-                             .ldc = pitch,
-                             .accumulate = false,
-                             .workspace = left.scratch + workspace_offset_,
-                             .packed_a = left.packed};
+      matrix_product product = left.product(memory);
+      product.n = columns;
+      product.c = c;
+      product.ldc = pitch;
+      product.workspace = left.scratch + workspace_offset_;
+      product.packed_a = left.packed;
       right_[k].set(product, memory, left.batch_shape, left.batch, column);
       multiply_(product);
       products[k] = {c, pitch, first_row, column};
@@ -165,17 +159,8 @@ class product_part {
   }
 
  private:
-  static int find_product(const planning::nest& nest) {
-    for (std::size_t i = 0; i < nest.body.size(); ++i)
-      if (nest.body[i].kind == planning::step_kind::product && nest.body[i].access < 0)
-        return static_cast<int>(i);
-    detail::require_step(false, nest, "a matmul nest without a product");
-    return -1;
-  }
-  static std::vector<int> all_stores(const planning::nest& nest) {
-    std::vector<int> out(nest.stores.size());
-    std::iota(out.begin(), out.end(), 0);
-    return out;
+  static int product_step(const planning::nest& nest) {
+    return find_product(nest, "a matmul nest without a product");
   }
 
   // Where blocks of the (first) product are computed: in the memory of a store of the product

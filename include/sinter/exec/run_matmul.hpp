@@ -146,20 +146,9 @@ class matmul_nest {
   }
 
   static void pack_rows(const run_memory& memory, const left_block& left, gemm_function multiply) {
-    multiply({.m = left.rows,
-              .n = 0,
-              .k = left.a.columns(),
-              .a = left.a.at(memory, left.batch_shape, left.batch, left.row, 0),
-              .lda = left.a.leading(),
-              .transpose_a = left.a.transposed(),
-              .b = nullptr,
-              .ldb = 0,
-              .transpose_b = false,
-              .c = nullptr,
-              .ldc = 0,
-              .accumulate = false,
-              .workspace = nullptr,
-              .pack_a_into = const_cast<void*>(left.packed)});
+    matrix_product product = left.product(memory);
+    product.pack_a_into = const_cast<void*>(left.packed);
+    multiply(product);
   }
 
   const planning::nest* nest_;

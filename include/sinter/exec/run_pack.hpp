@@ -4,14 +4,12 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
 #include <sinter/exec/gemm.hpp>
 #include <sinter/exec/kernel_table.hpp>
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/product_operand.hpp>
 #include <sinter/exec/run_memory.hpp>
-#include <sinter/support/error.hpp>
 
 namespace sinter::exec {
 
@@ -21,11 +19,8 @@ class pack_nest {
       : nest_(&nest),
         target_(nest.stores.at(0).buffer),
         type_(plan.buffers[static_cast<std::size_t>(target_)].type),
-        multiply_(kernels.product(type_)),
-        matrix_(kernels, nest, 0, nest.transpose_b, type_, static_cast<int>(plan.buffers.size())) {
-    if (multiply_ == nullptr)
-      throw dtype_error("executor: no matrix product for " + std::string(name(type_)));
-  }
+        multiply_(product_kernel(kernels, type_)),
+        matrix_(kernels, nest, 0, nest.transpose_b, type_, static_cast<int>(plan.buffers.size())) {}
 
   memory_need bind(const binding& at) {
     const shape_vector space = at.evaluate(nest_->space);
@@ -49,16 +44,9 @@ class pack_nest {
     multiply_({.m = 1,
                .n = n_,
                .k = k_,
-               .a = nullptr,
-               .lda = 0,
-               .transpose_a = false,
                .b = matrix_.at(memory, batch_shape_, 0, 0, 0),
                .ldb = matrix_.leading(),
                .transpose_b = matrix_.transposed(),
-               .c = nullptr,
-               .ldc = 0,
-               .accumulate = false,
-               .workspace = nullptr,
                .pack_into = memory.bases[target_]});
   }
 

@@ -9,8 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
-#include <vector>
 
 #include <sinter/exec/bind_tile.hpp>
 #include <sinter/exec/gemm.hpp>
@@ -28,17 +26,15 @@ class streamed_nest {
  public:
   streamed_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
       : nest_(&nest),
-        product_(find_product(nest)),
+        product_(find_product(nest, "a streamed nest without a product")),
         type_(nest.body[static_cast<std::size_t>(product_)].type),
-        multiply_(kernels.product(type_)),
+        multiply_(product_kernel(kernels, type_)),
         softmax_(online_softmax_of(type_)),
         rest_(kernels, nest, analyze_tile(&plan, nest, geometry::block, {0}, product_, -1)),
         a_(kernels, nest, 0, nest.transpose_a, type_, static_cast<int>(plan.buffers.size())),
         b_(kernels, nest, 1, nest.transpose_b, type_, static_cast<int>(plan.buffers.size()) + 1),
         values_(kernels, nest, 2, nest.transpose_values, type_,
                 static_cast<int>(plan.buffers.size()) + 2) {
-    if (multiply_ == nullptr)
-      throw dtype_error("executor: no matrix product for " + std::string(name(type_)));
     detail::require_step(nest.stores.size() == 1 && nest.inner_axes == 0, nest,
                          "a streamed nest has one store and no reductions of its own");
     detail::require_step(nest.body[static_cast<std::size_t>(nest.stores[0].step)].type == type_,
@@ -116,13 +112,6 @@ class streamed_nest {
     std::int64_t batch, count;
   };
 
-  static int find_product(const planning::nest& nest) {
-    for (std::size_t i = 0; i < nest.body.size(); ++i)
-      if (nest.body[i].kind == planning::step_kind::product) return static_cast<int>(i);
-    detail::require_step(false, nest, "a streamed nest without a product");
-    return -1;
-  }
-
   // Pieces of one size, a multiple of `unit`, rather than full ones and a small rest.
   static std::int64_t equal_pieces(std::int64_t extent, std::int64_t most, std::int64_t unit) {
     if (extent <= most) return std::max<std::int64_t>(1, extent);
@@ -137,10 +126,7 @@ class streamed_nest {
     request.external_packed = true;  // the rows of a block lie one behind the other
     request.result_is_external = true;
     rest_.bind(at, request);
-    const auto empty = [](command_range r) { return r.first == r.last; };
-    const tile_program& p = rest_.program();
-    has_rest_ =
-        !std::ranges::all_of(p.phase_lists, empty) || !std::ranges::all_of(p.row_lists, empty);
+    has_rest_ = rest_.program().does_anything();
   }
 
   void lay_out(memory_need& need) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -117,6 +118,13 @@ inline bool stores_rows(const planning::plan* plan, const planning::nest& nest,
 }
 
 }  // namespace detail
+
+/// The numbers of all stores of a nest.
+inline std::vector<int> all_stores(const planning::nest& nest) {
+  std::vector<int> out(nest.stores.size());
+  std::iota(out.begin(), out.end(), 0);
+  return out;
+}
 
 /// The facts of the part of a nest's body that makes `stores` (and `column_reduction`, if it is not
 /// -1). The value of step `external` comes from outside. Without a plan, stores are as their steps'

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 #include <sinter/exec/bind_tile.hpp>
@@ -60,12 +59,6 @@ class tile_nest {
   }
 
  private:
-  static std::vector<int> all_stores(const planning::nest& nest) {
-    std::vector<int> out(nest.stores.size());
-    std::iota(out.begin(), out.end(), 0);
-    return out;
-  }
-
   void divide() {
     const tile_program& p = tile_.program();
     const std::int64_t rows = std::max<std::int64_t>(1, p.axes.rows),

@@ -5,6 +5,7 @@
 // that fit into L1.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -147,6 +148,13 @@ struct tile_program {
   std::size_t accumulators_bytes = 0;
   std::vector<std::size_t> kept_offsets;
   std::size_t scratch_bytes = 0;
+
+  // Is there a command behind the prologue?
+  bool does_anything() const {
+    const auto has_commands = [](command_range r) { return r.first != r.last; };
+    return std::ranges::any_of(phase_lists, has_commands) ||
+           std::ranges::any_of(row_lists, has_commands);
+  }
 };
 
 }  // namespace sinter::exec

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <cmath>
 #include <cstdint>
-#include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -56,7 +56,7 @@ class candidate_enumeration {
   /// the way; nothing if it cannot, or has nothing to compute. Offsets are written into `dims`.
   std::optional<operand_prologue> prologue_of(const cut& inside, std::size_t operand,
                                               ir::dim_table& dims) const {
-    const auto& flags = g_.payload(product_of(inside)).attributes;
+    const auto& flags = g_.payload(cuts_.product_form(inside)).attributes;
     // Rows of a block must be rows of the operand as it is seen.
     if (flags[operand] != static_cast<std::int64_t>(operand)) return std::nullopt;
     if (inside.factors[0] == inside.factors[1] || reads_factor(inside, operand))
@@ -85,13 +85,9 @@ class candidate_enumeration {
     candidate c;
     c.kind = nest_kind::grouped;
     c.root = all()[static_cast<std::size_t>(parts[0])].root;
-    const auto include = [](std::vector<int>& into, const std::vector<int>& values) {
-      for (int v : values)
-        if (std::ranges::find(into, v) == into.end()) into.push_back(v);
-    };
     for (int part : parts) {
-      include(c.outputs, all()[static_cast<std::size_t>(part)].outputs);
-      include(c.reads, all()[static_cast<std::size_t>(part)].reads);
+      for (int v : all()[static_cast<std::size_t>(part)].outputs) add_once(c.outputs, v);
+      for (int v : all()[static_cast<std::size_t>(part)].reads) add_once(c.reads, v);
     }
     c.parts = std::move(parts);
     candidate_cost(g_, cuts_, candidates_).set(c);
@@ -99,6 +95,10 @@ class candidate_enumeration {
   }
 
  private:
+  static void add_once(std::vector<int>& values, int v) {
+    if (std::ranges::find(values, v) == values.end()) values.push_back(v);
+  }
+
   void demand(int value) {
     if (demanded_[static_cast<std::size_t>(value)]) return;
     demanded_[static_cast<std::size_t>(value)] = true;
@@ -164,20 +164,17 @@ class candidate_enumeration {
           streamed(v, inside, w);
   }
 
+  // Of both operands of a streamed nest's product; nothing where it is read from memory.
+  using prologues = std::array<std::optional<operand_prologue>, 2>;
+
   // Operands in memory, or computed on the way; also one of each.
   void streamed(int v, const cut& inside, const weighted_sum& w) {
     add(nest_kind::streamed, v, -1, inside, false, w);
-    const bool a = prologue_of(inside, 0, dims_).has_value(),
-               b = prologue_of(inside, 1, dims_).has_value();
-    if (a) add(nest_kind::streamed, v, -1, inside, false, w, {true, false});
-    if (b) add(nest_kind::streamed, v, -1, inside, false, w, {false, true});
-    if (a && b) add(nest_kind::streamed, v, -1, inside, false, w, {true, true});
-  }
-
-  const form& product_of(const cut& inside) const {
-    const auto place =
-        std::ranges::lower_bound(inside.body, inside.product, {}, &std::pair<int, int>::first);
-    return g_[inside.product].forms[static_cast<std::size_t>(place->second)];
+    const prologues made{prologue_of(inside, 0, dims_), prologue_of(inside, 1, dims_)};
+    const bool a = made[0].has_value(), b = made[1].has_value();
+    if (a) add(nest_kind::streamed, v, -1, inside, false, w, {made[0], std::nullopt});
+    if (b) add(nest_kind::streamed, v, -1, inside, false, w, {std::nullopt, made[1]});
+    if (a && b) add(nest_kind::streamed, v, -1, inside, false, w, made);
   }
 
   // Does more than the product read this operand of it?
@@ -202,44 +199,40 @@ class candidate_enumeration {
                          static_cast<double>(g_.extent(x.shape[rank - 1])) *
                          static_cast<double>(size_of(x.type));
     if (operand == 0 || bytes <= static_cast<double>(kept_operand_bytes)) return distinct;
-    const value_class& scores = g_[inside.product];
-    return x.elements *
-           std::ceil(static_cast<double>(g_.extent(scores.shape[scores.shape.size() - 2])) / 128);
+    return x.elements * streamed_row_blocks(g_, g_[inside.product]);
   }
 
   void add(nest_kind kind, int root, int form_number, const cut& inside, bool reordered = false,
-           const weighted_sum& weighted = {}, const computed_operands& computed = {}) {
+           const weighted_sum& weighted = {}, const prologues& computed = {}) {
     candidate c;
     c.kind = kind;
     c.root = root;
     c.form = form_number;
     c.inside = inside;
     c.weighted = weighted;
-    c.computed = computed;
+    c.computed = {computed[0].has_value(), computed[1].has_value()};
     c.reordered = reordered;
     c.outputs = {root};
     const auto read = [&](int value) {
       const int base = kind == nest_kind::alias ? value : resolve(g_, value).base;
       if (is_immediate(g_[base]) && kind != nest_kind::alias) return;
-      if (std::ranges::find(c.reads, base) == c.reads.end()) c.reads.push_back(base);
+      add_once(c.reads, base);
     };
     if (kind == nest_kind::tile || kind == nest_kind::column || kind == nest_kind::matmul ||
         kind == nest_kind::streamed) {
       const auto is_computed = [&](int value) {
-        return (computed.a && value == inside.factors[0]) ||
-               (computed.b && value == inside.factors[1]);
+        return (c.computed.a && value == inside.factors[0]) ||
+               (c.computed.b && value == inside.factors[1]);
       };
       for (int leaf : inside.leaves)
         if (!is_computed(leaf)) read(leaf);
       for (int factor : inside.factors)
         if (factor >= 0 && !is_computed(factor)) read_factor(c, factor);
-      for (const std::size_t operand : {std::size_t{0}, std::size_t{1}})
-        if (operand == 0 ? computed.a : computed.b) {
-          const operand_prologue made = *prologue_of(inside, operand, dims_);
-          for (int base : made.reads)
-            if (std::ranges::find(c.reads, base) == c.reads.end()) c.reads.push_back(base);
-          c.prologue_work += made.work * computed_elements(inside, operand);
-        }
+      for (std::size_t operand = 0; operand < computed.size(); ++operand) {
+        if (!computed[operand]) continue;
+        for (int base : computed[operand]->reads) add_once(c.reads, base);
+        c.prologue_work += computed[operand]->work * computed_elements(inside, operand);
+      }
       if (kind == nest_kind::streamed) {
         read(weighted.values);
         read_factor(c, weighted.values);
@@ -248,7 +241,7 @@ class candidate_enumeration {
       for (int operand : g_[root].forms[static_cast<std::size_t>(form_number)].operands) {
         if (is_immediate(g_[operand]) || kind == nest_kind::gather ||
             kind == nest_kind::scatter_add) {
-          if (std::ranges::find(c.reads, operand) == c.reads.end()) c.reads.push_back(operand);
+          add_once(c.reads, operand);
         } else {
           read(operand);
         }
@@ -295,9 +288,7 @@ class candidate_enumeration {
 
   // The operands of a product are memory; a constant one is stored first (by its copy nest).
   void read_factor(candidate& c, int factor) const {
-    if (is_immediate(g_[resolve(g_, factor).base]) &&
-        std::ranges::find(c.reads, factor) == c.reads.end())
-      c.reads.push_back(factor);
+    if (is_immediate(g_[resolve(g_, factor).base])) add_once(c.reads, factor);
   }
 
   // iota and random number their elements by the iteration space, so they stand at full level only.

@@ -21,6 +21,11 @@ inline double packing_work(const value_class& operand) {
   return nominal_machine.packed_element * operand.elements;
 }
 
+// Blocks of rows into which a streamed nest cuts its scores; each goes through all keys.
+inline double streamed_row_blocks(const value_graph& g, const value_class& scores) {
+  return std::ceil(static_cast<double>(g.extent(scores.shape[scores.shape.size() - 2])) / 128);
+}
+
 class candidate_cost {
  public:
   // `all`: the candidates that the parts of grouped ones are among.
@@ -165,8 +170,7 @@ class candidate_cost {
     const value_class& scores = g_[c.weighted.scores];
     const std::size_t rank = scores.shape.size();
     const double n = static_cast<double>(g_.extent(g_[c.root].shape[rank - 1]));
-    const double row_blocks =
-        std::ceil(static_cast<double>(g_.extent(scores.shape[rank - 2])) / 128);
+    const double row_blocks = streamed_row_blocks(g_, scores);
     const double column_blocks =
         std::ceil(static_cast<double>(g_.extent(scores.shape[rank - 1])) / 512);
     const double packed = g_[c.weighted.values].elements * row_blocks +
@@ -183,13 +187,8 @@ class candidate_cost {
     if (c.kind == nest_kind::matmul || c.kind == nest_kind::streamed) return 0;
     double work = 0;
     for (int leaf : c.inside.leaves) {
-      for (const view_step& s : resolve(g_, leaf).steps) {
-        const bool moves_last =
-            s.code == ir::op::permute && s.attributes[s.attributes.size() - 1] !=
-                                             static_cast<std::int64_t>(s.attributes.size()) - 1;
-        if (moves_last || (s.code == ir::op::flip))
-          work += nominal_machine.strided_element * g_[leaf].elements;
-      }
+      for (const view_step& s : resolve(g_, leaf).steps)
+        if (scatters_last_axis(s)) work += nominal_machine.strided_element * g_[leaf].elements;
     }
     return work;
   }

@@ -81,6 +81,30 @@ class cut_enumeration {
     return c;
   }
 
+  // Are the right factors of two products matrices of the same batches in memory? One that is
+  // repeated for all batches makes them more rows, which would be summed up in another way if the
+  // batches stayed apart for the other's sake.
+  bool vary_alike(int a, int b) const {
+    const auto batches = [&](int right) {
+      const form* repeated = g_[right].find(ir::op::broadcast_to);
+      ir::symbolic_shape out = g_[repeated != nullptr ? repeated->operands[0] : right].shape;
+      out.resize(out.size() - 2);
+      return out;
+    };
+    return batches(a) == batches(b);
+  }
+
+  // The form of the product of the cut.
+  const form& product_form(const cut& c) const {
+    const auto place = std::ranges::lower_bound(c.body, c.product, {}, &std::pair<int, int>::first);
+    return g_[c.product].forms[static_cast<std::size_t>(place->second)];
+  }
+
+  // Does the product of the cut read its left factor transposed?
+  bool transposes_left(const cut& c) const {
+    return g_.payload(product_form(c)).attributes[0] != 0;
+  }
+
  private:
   void enumerate(int v) {
     std::vector<cut> found;
@@ -260,28 +284,6 @@ class cut_enumeration {
            transposes_left(a) == transposes_left(b);
   }
 
- public:
-  // Are the right factors of two products matrices of the same batches in memory? One that is
-  // repeated for all batches makes them more rows, which would be summed up in another way if the
-  // batches stayed apart for the other's sake.
-  bool vary_alike(int a, int b) const {
-    const auto batches = [&](int right) {
-      const form* repeated = g_[right].find(ir::op::broadcast_to);
-      ir::symbolic_shape out = g_[repeated != nullptr ? repeated->operands[0] : right].shape;
-      out.resize(out.size() - 2);
-      return out;
-    };
-    return batches(a) == batches(b);
-  }
-
-  // Does the product of the cut read its left factor transposed?
-  bool transposes_left(const cut& c) const {
-    const auto place = std::ranges::lower_bound(c.body, c.product, {}, &std::pair<int, int>::first);
-    return g_.payload(g_[c.product].forms[static_cast<std::size_t>(place->second)]).attributes[0] !=
-           0;
-  }
-
- private:
   void add(std::vector<cut>& found, cut c, int v, int f) const {
     if (c.computes(v) || std::ranges::binary_search(c.leaves, v)) return;
     c.body.insert(std::ranges::lower_bound(c.body, std::pair{v, f}), {v, f});

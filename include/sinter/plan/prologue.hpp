@@ -223,7 +223,7 @@ class prologue_finder {
     const resolved_view view = resolve(g_, value);
     if (g_[view.base].is_constant || g_[view.base].scalar()) return 0;
     double work = nominal_machine.tile_operand * width_factor(g_[view.base].type);
-    for (const view_step& s : view.steps) work += jumps(s);
+    for (const view_step& s : view.steps) work += jump_work(s);
     return work;
   }
 
@@ -239,12 +239,8 @@ class prologue_finder {
     return cost;
   }
 
-  // Elements that do not lie side by side along the last axis, as candidates have it.
-  static double jumps(const view_step& s) {
-    const std::size_t last = s.result.size() - 1;
-    const bool moves_last =
-        s.code == ir::op::permute && s.attributes[last] != static_cast<std::int64_t>(last);
-    return moves_last || s.code == ir::op::flip ? nominal_machine.strided_element : 0;
+  static double jump_work(const view_step& s) {
+    return scatters_last_axis(s) ? nominal_machine.strided_element : 0;
   }
 
   // Appends what computes `value`, seen through `steps`, and returns its place. `path` numbers the
@@ -258,7 +254,7 @@ class prologue_finder {
     prologue_value out{value, chosen.form, {}, {}};
     if (chosen.form < 0) {
       work_ += load_work(value);
-      for (const view_step& s : steps) work_ += jumps(s);
+      for (const view_step& s : steps) work_ += jump_work(s);
       out.steps = steps;
       if (cut && !v.scalar()) out.steps.push_back(cut_step(v.shape));
       const int base = resolve(g_, value).base;

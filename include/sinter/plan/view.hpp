@@ -48,6 +48,14 @@ inline view_step view_step_of(const value_graph& g, const value_class& v, const 
   return s;
 }
 
+// Do neighbours along the last axis of the result lie apart, or in the other direction?
+inline bool scatters_last_axis(const view_step& s) {
+  const std::size_t last = s.result.size() - 1;
+  const bool moves_last =
+      s.code == ir::op::permute && s.attributes[last] != static_cast<std::int64_t>(last);
+  return moves_last || s.code == ir::op::flip;
+}
+
 // Follows the movements below a value down to what is stored: an argument, a constant, or a value
 // that no movement makes.
 inline resolved_view resolve(const value_graph& g, int value) {
