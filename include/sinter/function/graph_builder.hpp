@@ -111,7 +111,8 @@ class graph_builder {
   /// The next argument, which functions of this builder have bound to these elements (weights that
   /// were read from a file): calls leave it out. See graph_function::bind.
   handle bound(const std::string& name, const any_tensor& x) {
-    const handle out = argument_like(name, x.type(), x.shape());
+    const std::vector<argument_extent> shape(x.shape().begin(), x.shape().end());
+    const handle out = argument(name, x.type(), shape);
     state_->bindings.push_back([number = count() - 1, x](graph_function& f) { f.bind(number, x); });
     return out;
   }
@@ -180,13 +181,6 @@ class graph_builder {
     const handle out(ir::argument(state_->graph, type, count(), shape, weak));
     state_->graph.argument_names.push_back(name);
     return out;
-  }
-
-  handle argument_like(const std::string& name, dtype type, const shape_vector& shape) {
-    check_name(name);
-    ir::symbolic_shape dims;
-    for (std::int64_t extent : shape) dims.push_back(ir::dim(extent));
-    return add_argument(name, type, dims, false);
   }
 
   ir::dim dim_of(const sym& symbol) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,7 +63,7 @@ class graph_function {
       throw graph_error("bind: there is no argument " + std::to_string(number));
     argument& a = state_->arguments[static_cast<std::size_t>(number)];
     const std::string who = "bind: " + traced().argument_text(number);
-    if (a.is_bound) throw graph_error(who + " is bound already");
+    if (a.bound) throw graph_error(who + " is bound already");
     if (state_->program.assigns(number)) throw graph_error(who + " is assigned by the function");
     if (x.type() != a.type)
       throw dtype_error(who + ": " + std::string(name(x.type())) + " where " +
@@ -70,13 +71,11 @@ class graph_function {
     // Against other bound arguments too, which may have the same symbols.
     std::vector<std::int64_t> values;
     for (std::size_t i = 0; i < state_->arguments.size(); ++i)
-      if (const argument& other = state_->arguments[i]; other.is_bound)
-        ir::match_extents(traced(), static_cast<std::int64_t>(i), other.shape, other.extents,
+      if (const argument& other = state_->arguments[i]; other.bound)
+        ir::match_extents(traced(), static_cast<std::int64_t>(i), other.shape, other.bound->shape(),
                           values);
     ir::match_extents(traced(), number, a.shape, x.shape(), values);
-    a.is_bound = true;
-    a.elements = x.storage();
-    a.extents = x.shape();
+    a.bound = x;
   }
   void bind(std::string_view name, const any_tensor& x) { bind(argument_number(name), x); }
 
@@ -112,8 +111,8 @@ class graph_function {
     const std::vector<std::int64_t> values = nominal_extents(extents);
     std::vector<detail::argument_memory> memory;
     for (const argument& a : state_->arguments) {
-      if (a.is_bound) {
-        memory.push_back(bound_memory(a));
+      if (a.bound) {
+        memory.push_back(bound_memory(*a.bound));
         continue;
       }
       detail::argument_memory m;
@@ -145,13 +144,9 @@ class graph_function {
 
  private:
   struct argument {
-    int node = -1;
     dtype type{};
-    bool weak = false;
     ir::symbolic_shape shape;
-    bool is_bound = false;
-    storage elements;  // if bound
-    shape_vector extents;
+    std::optional<any_tensor> bound;
   };
 
   struct state {
@@ -162,7 +157,7 @@ class graph_function {
         if (traced[id].code != ir::op::argument) continue;
         const auto number = static_cast<std::size_t>(traced.attributes(id)[1]);
         if (arguments.size() <= number) arguments.resize(number + 1);
-        arguments[number] = {id, traced[id].type, traced[id].weak, traced[id].shape, false, {}, {}};
+        arguments[number] = {traced[id].type, traced[id].shape, std::nullopt};
       }
       for (std::size_t k = 0; k < program.assigned().size(); ++k)
         if (program.assigned()[k] < 0) results.push_back(k);
@@ -185,14 +180,10 @@ class graph_function {
     return {list.begin(), list.size()};
   }
 
-  static detail::argument_memory bound_memory(const argument& a) {
-    detail::argument_memory m;
-    m.data = a.elements.data();
-    m.shape = a.extents;
-    m.strides = row_major_strides(m.shape);
-    m.bytes = static_cast<std::size_t>(element_count(m.shape)) * size_of(a.type);
+  static detail::argument_memory bound_memory(const any_tensor& x) {
+    detail::argument_memory m = detail::memory_of_any(x);
     m.is_frozen = true;
-    m.elements = a.elements.current_contents();
+    m.elements = x.storage().current_contents();
     return m;
   }
 
@@ -215,13 +206,13 @@ class graph_function {
           prepared(s.program, memory, symbols) {
       targets.resize(memory.size());
       for (std::size_t i = 0, next = 0; i < memory.size(); ++i)
-        if (!s.arguments[i].is_bound) targets[i] = &given[next++];
+        if (!s.arguments[i].bound) targets[i] = &given[next++];
     }
 
     static std::vector<detail::argument_memory> joined(const state& s,
                                                        std::span<const graph_argument> given) {
-      const auto expected =
-          static_cast<std::size_t>(std::ranges::count(s.arguments, false, &argument::is_bound));
+      const auto expected = static_cast<std::size_t>(
+          std::ranges::count_if(s.arguments, [](const argument& a) { return !a.bound; }));
       if (given.size() != expected)
         throw graph_error("graph_function: " + std::to_string(given.size()) + " arguments where " +
                           std::to_string(expected) + " are expected");
@@ -229,8 +220,8 @@ class graph_function {
       std::size_t next = 0;
       for (std::size_t i = 0; i < s.arguments.size(); ++i) {
         const argument& a = s.arguments[i];
-        if (a.is_bound) {
-          out.push_back(bound_memory(a));
+        if (a.bound) {
+          out.push_back(bound_memory(*a.bound));
           continue;
         }
         const graph_argument& x = given[next++];
@@ -314,7 +305,7 @@ class graph_function {
         const ir::dim d = a.shape[axis];
         if (d.is_constant()) continue;
         const std::int64_t symbol = dims.operands(d)[0];
-        if (a.is_bound) value_of(symbol) = a.extents[axis];
+        if (a.bound) value_of(symbol) = a.bound->shape()[axis];
         if (value_of(symbol) >= 0) continue;
         const ir::extent_range range = dims.symbol_range(symbol);
         if (range.high == ir::extent_range::highest)
