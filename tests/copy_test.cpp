@@ -9,7 +9,7 @@
 
 namespace exec = sinter::exec;
 
-TEST_CASE_TEMPLATE("strided loads and stores", T, std::uint8_t, float, double) {
+TEST_CASE_TEMPLATE("strided loads and stores", T, std::uint8_t, std::uint16_t, float, double) {
   std::vector<T> from(300);
   std::iota(from.begin(), from.end(), T(0));
   for (const std::int64_t n : {0, 1, 7, 30})
@@ -31,7 +31,7 @@ TEST_CASE_TEMPLATE("strided loads and stores", T, std::uint8_t, float, double) {
     }
 }
 
-TEST_CASE_TEMPLATE("fill repeats one value", T, std::uint8_t, float, double) {
+TEST_CASE_TEMPLATE("fill repeats one value", T, std::uint8_t, std::uint16_t, float, double) {
   const T value = T(3);
   std::vector<T> to(10, T(0));
   exec::fill(9, &value, sizeof(T), to.data());
@@ -39,7 +39,8 @@ TEST_CASE_TEMPLATE("fill repeats one value", T, std::uint8_t, float, double) {
   CHECK(to[9] == T(0));
 }
 
-TEST_CASE_TEMPLATE("transposes of every ragged shape", T, std::uint8_t, float, double) {
+TEST_CASE_TEMPLATE("transposes of every ragged shape", T, std::uint8_t, std::uint16_t, float,
+                   double) {
   for (const std::int64_t rows : {0, 1, 3, 4, 7, 8, 9, 16, 17, 33})
     for (const std::int64_t columns : {0, 1, 2, 5, 8, 15, 16, 24, 31}) {
       const std::int64_t from_stride = columns + 3, to_stride = rows + 2;

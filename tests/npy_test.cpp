@@ -79,7 +79,13 @@ std::string complaint(const std::string& bytes) {
 
 TEST_CASE("what is saved can be loaded, for every dtype and rank") {
   check_round_trip(sn::tensor<bool, 1>{true, false, true});
+  check_round_trip(sn::tensor<std::int8_t, 1>{-128, 127});
   check_round_trip(sn::tensor<std::uint8_t, 1>{0, 255});
+  check_round_trip(sn::tensor<std::int16_t, 1>{-32768, 32767});
+  check_round_trip(sn::tensor<std::uint16_t, 1>{0, 65535});
+  check_round_trip(sn::tensor<std::uint32_t, 1>{0, 4294967295u});
+  check_round_trip(sn::tensor<std::uint64_t, 1>{0, 18446744073709551615u});
+  check_round_trip(sn::tensor<sn::float16, 1>{sn::float16(1.5f), sn::float16(65504.0f)});
   check_round_trip(sn::tensor<std::int32_t, 1>{-1, 2});
   check_round_trip(sn::tensor<std::int64_t, 2>{{1, -2}, {3, 4}});
   check_round_trip(sn::tensor<float, 2>{{1.5f, 2}, {3, 4}});
@@ -97,6 +103,31 @@ TEST_CASE("the file is what NumPy writes") {
       "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, ), }"));
   CHECK(bytes.size() == 128 + 6 * sizeof(float));  // elements begin at a multiple of 64
   CHECK(bytes[127] == '\n');
+}
+
+TEST_CASE("every dtype has NumPy's name, but bf16, which NumPy does not know") {
+  const auto descr_of = []<class T>(T x) {
+    const temporary_file file;
+    sn::save_npy(file.path, sn::tensor<T, 1>{x});
+    return file.read().substr(20, 5);
+  };
+  CHECK(descr_of(std::int8_t{1}) == "'|i1'");
+  CHECK(descr_of(std::int16_t{1}) == "'<i2'");
+  CHECK(descr_of(std::uint16_t{1}) == "'<u2'");
+  CHECK(descr_of(std::uint32_t{1}) == "'<u4'");
+  CHECK(descr_of(std::uint64_t{1}) == "'<u8'");
+  CHECK(descr_of(sn::float16(1.0f)) == "'<f2'");
+
+  const temporary_file file;
+  const sn::tensor<sn::bfloat16, 1> x{sn::bfloat16(1.0f)};
+  CHECK_THROWS_WITH_AS(
+      sn::save_npy(file.path, x),
+      (file.path + ": the .npy format has no bf16; cast to f32, or bitcast to u16").c_str(),
+      sn::dtype_error);
+  CHECK(file.read().empty());
+  sn::save_npy(file.path, sn::tensor<std::uint16_t, 1>{1});
+  CHECK_THROWS_AS((sn::load_npy<sn::bfloat16, 1>(file.path)), sn::dtype_error);
+  CHECK_THROWS_AS((sn::load_npy<sn::float16, 1>(file.path)), sn::dtype_error);
 }
 
 TEST_CASE("a view is saved in its own order") {

@@ -58,11 +58,34 @@ TEST_CASE("500 random graphs are well formed and have values; together they use 
   for (int code = 0; code < ir::op_count; ++code) {
     const auto which = static_cast<ir::op>(code);
     INFO(std::string(ir::name(which)));
-    if (which == ir::op::random_uniform || which == ir::op::gradient)
+    if (which == ir::op::random_uniform || which == ir::op::gradient ||
+        which == ir::op::bitcast)  // below
       CHECK(used[static_cast<std::size_t>(code)] == 0);
     else
       CHECK(used[static_cast<std::size_t>(code)] > 0);
   }
+}
+
+TEST_CASE("random graphs of all dtypes are well formed, and use every dtype and bitcasts") {
+  std::array<int, dtype_count> used{};
+  int bitcasts = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    test::random_graph_options options = options_for(seed);
+    options.all_dtypes = true;
+    const auto made = test::make_random_graph(seed, options);
+    INFO("seed " << seed << "\n" << ir::to_text(made.graph));
+    REQUIRE_NOTHROW(ir::verify(made.graph));
+    REQUIRE_NOTHROW(ir::interpret(made.graph, made.arguments));
+    for (int id = 0; id < made.graph.size(); ++id) {
+      ++used[static_cast<std::size_t>(made.graph[id].type)];
+      bitcasts += made.graph[id].code == ir::op::bitcast ? 1 : 0;
+    }
+  }
+  for (int type = 0; type < dtype_count; ++type) {
+    INFO(name(static_cast<dtype>(type)));
+    CHECK(used[static_cast<std::size_t>(type)] > 0);
+  }
+  CHECK(bitcasts > 0);
 }
 
 TEST_CASE("the same seed gives the same graph and data, another seed another graph") {

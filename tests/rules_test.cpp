@@ -95,6 +95,7 @@ ir::value applied(ir::op code, const std::vector<ir::value>& in) {
   for (ir::value v : in) ids.push_back(v.id);
   std::vector<std::int64_t> attributes;
   if (code == ir::op::cast) attributes.push_back(static_cast<std::int64_t>(dtype::f64));
+  if (code == ir::op::bitcast) attributes.push_back(static_cast<std::int64_t>(dtype::u32));
   return {&g, ir::append(g, code, ids, attributes)};
 }
 

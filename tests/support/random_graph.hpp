@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "random_graph_pool.hpp"
+#include <sinter/graph/bitcast.hpp>
 
 namespace sinter::test {
 
@@ -394,7 +395,8 @@ class random_graph_generator : random_graph_pool {
   void leaf_step() {
     const auto x = find_any(1);
     if (!x) return;
-    const dtype type = choose({dtype::f32, dtype::i32, dtype::i64});
+    const dtype type =
+        options_.all_dtypes ? numeric_dtype() : choose({dtype::f32, dtype::i32, dtype::i64});
     const auto axis = static_cast<int>(draw(0, x->rank() - 1));
     if (chance(50)) return offer(ir::extent_scalar(g_, type, x->extent(axis)));
     offer(ir::iota(g_, type, x->shape(), axis));
@@ -402,8 +404,24 @@ class random_graph_generator : random_graph_pool {
 
   void cast_step() {
     const auto x = find_any();
+    if (options_.all_dtypes) return conversion_step(*x);
     offer(ir::cast(*x, choose({dtype::f32, dtype::f32, dtype::f64, dtype::i32, dtype::i64,
                                dtype::u8, dtype::boolean})));
+  }
+
+  dtype numeric_dtype() { return static_cast<dtype>(draw(1, dtype_count - 1)); }
+
+  void conversion_step(value x) {
+    if (chance(70)) return offer(ir::cast(x, any_dtype()));
+    // Bits of integers only: the interpreter's f32 is not rounded, and has no bits. Nor has it all
+    // of a negative u64.
+    if (is_floating(x.type()) || is_wide_integer(x.type()) || x.rank() == 0 || x.rank() == max_rank)
+      return;
+    const dtype type =
+        choose({dtype::i8, dtype::u8, dtype::i16, dtype::u16, dtype::i32, dtype::u32});
+    const auto size = static_cast<std::int64_t>(size_of(x.type())),
+               to = static_cast<std::int64_t>(size_of(type));
+    if (shape(x)[x.rank() - 1] * size % to == 0) offer(ir::bitcast(x, type));
   }
 
   void integer_step() {

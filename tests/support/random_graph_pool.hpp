@@ -29,6 +29,7 @@ struct random_graph_options {
   int steps = 20;  // ops, about: some candidates are dropped, some need helpers
   extent_kind extents = extent_kind::constant;
   bool special_values = false;  // NaN, infinities and signed zeros among the arguments
+  bool all_dtypes = false;      // the short integers, u32, u64, f16 and bf16 too, and bitcasts
 };
 
 class random_graph_pool {
@@ -73,7 +74,8 @@ class random_graph_pool {
 
   void make_argument(int number) {
     const dtype type =
-        number == 0 || chance(70)
+        options_.all_dtypes ? any_dtype()
+        : number == 0 || chance(70)
             ? dtype::f32
             : choose({dtype::f64, dtype::i32, dtype::i32, dtype::boolean, dtype::i64, dtype::u8});
     shape_vector extents;
@@ -90,6 +92,8 @@ class random_graph_pool {
     ir::argument(g_, type, number, shape);
   }
 
+  dtype any_dtype() { return static_cast<dtype>(draw(0, dtype_count - 1)); }
+
   dim make_extent(std::int64_t extent) {
     if (options_.extents == extent_kind::constant) return dim(extent);
     if (options_.extents == extent_kind::traced_symbols)
@@ -103,12 +107,15 @@ class random_graph_pool {
 
   double make_element(dtype type) {
     if (type == dtype::boolean) return static_cast<double>(draw(0, 1));
-    if (is_integral(type)) return static_cast<double>(draw(type == dtype::u8 ? 0 : -6, 9));
+    if (is_integral(type)) return static_cast<double>(draw(is_unsigned_integer(type) ? 0 : -6, 9));
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (options_.special_values && chance(10))
       return choose(
           {0.0, -0.0, 1.0, -1.0, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()});
-    return static_cast<double>(draw(-(1 << 20), 1 << 20)) * 0x1p-19;  // in [-2, 2], exact in f32
+    // In [-2, 2], exact in the dtype.
+    if (type == dtype::f16) return static_cast<double>(draw(-(1 << 10), 1 << 10)) * 0x1p-9;
+    if (type == dtype::bf16) return static_cast<double>(draw(-(1 << 7), 1 << 7)) * 0x1p-6;
+    return static_cast<double>(draw(-(1 << 20), 1 << 20)) * 0x1p-19;
   }
 
   void accept_arguments() {
@@ -164,7 +171,7 @@ class random_graph_pool {
   }
   double constant_for(dtype type) {
     if (type == dtype::boolean) return static_cast<double>(draw(0, 1));
-    if (!is_floating(type)) return static_cast<double>(draw(type == dtype::u8 ? 0 : -2, 5));
+    if (!is_floating(type)) return static_cast<double>(draw(is_unsigned_integer(type) ? 0 : -2, 5));
     return choose({0.0, 1.0, -1.0, 0.5, 2.0, 0.1, -0.3, 3.0});
   }
 
@@ -188,7 +195,7 @@ class random_graph_pool {
   bool acceptable(value v) const {
     if (!values_->stable(v.id) || (*values_)[v.id].data.size() > element_limit) return false;
     // Integers of the interpreter are exact up to 2^53 only.
-    if (v.type() == dtype::i64 && magnitude(v) > 0x1p40) return false;
+    if (is_wide_integer(v.type()) && magnitude(v) > 0x1p40) return false;
     return options_.special_values || magnitude(v) < 1e30;
   }
   double magnitude(value v) const {

@@ -71,7 +71,7 @@ constexpr void cross_entropy(const pullback& p) {
   const value probabilities{logits.owner,
                             append(p.owner(), op::softmax, {logits.id}, {std::int64_t{1} << last})};
   // u8 would count the classes modulo 256.
-  const value wide = labels.type() == dtype::u8 ? ir::cast(labels, dtype::i32) : labels;
+  const value wide = is_narrow_integer(labels.type()) ? ir::cast(labels, dtype::i32) : labels;
   symbolic_shape column = wide.shape();
   column.push_back(dim(1));
   const value is_label = elementwise(

@@ -28,6 +28,7 @@ constexpr bool has_gradient_rule(op code) {
     case op::ceil:
     case op::round:
     case op::floor_divide:
+    case op::bitcast:
     case op::stop_gradient:
     case op::logical_not:
     case op::less:
@@ -190,6 +191,7 @@ constexpr void apply_gradient_rule(const pullback& p) {
     case op::ceil:
     case op::round:
     case op::floor_divide:
+    case op::bitcast:
     case op::stop_gradient:
     case op::logical_not:
     case op::less:

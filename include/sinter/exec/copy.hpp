@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Moving elements without looking at them: strided loads, fills and transposing copies. Elements
-// are known by their size alone (1, 4 or 8 bytes), so three instantiations serve all dtypes.
+// are known by their size alone (1, 2, 4 or 8 bytes), so four instantiations serve all dtypes.
 #pragma once
 
 #include <algorithm>
@@ -70,7 +70,7 @@ void transpose_elements(std::int64_t rows, std::int64_t columns, const std::byte
   // Blocks of 16 rows: what is written is then a whole cache line (4 bytes) or two (8 bytes) of
   // each target row.
   constexpr std::int64_t block = 16;
-  constexpr std::int64_t tile = Size == 4 ? 8 : 4;
+  constexpr std::int64_t tile = Size == 8 ? 4 : 8;
   const auto one_by_one = [&](std::int64_t top, std::int64_t bottom, std::int64_t left,
                               std::int64_t right) {
     for (std::int64_t r = top; r < bottom; ++r)
@@ -82,7 +82,8 @@ void transpose_elements(std::int64_t rows, std::int64_t columns, const std::byte
       one_by_one(i, std::min(rows, i + block), 0, columns);
     return;
   }
-  using word = std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>;
+  using word = std::conditional_t<Size == 2, std::uint16_t,
+                                  std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>;
   const std::int64_t tiled_rows = rows / tile * tile;
   const std::int64_t tiled_columns = columns / tile * tile;
   for (std::int64_t i = 0; i < tiled_rows; i += block)
@@ -108,6 +109,8 @@ inline void strided_load(std::int64_t n, const void* from, std::int64_t stride,
     std::memcpy(target, source, static_cast<std::size_t>(n) * element_size);
   } else if (element_size == 1) {
     detail::load_elements<1>(n, source, stride, target);
+  } else if (element_size == 2) {
+    detail::load_elements<2>(n, source, stride, target);
   } else if (element_size == 4) {
     detail::load_elements<4>(n, source, stride, target);
   } else {
@@ -148,6 +151,8 @@ inline void transpose_copy(std::int64_t rows, std::int64_t columns, const void* 
   auto* target = static_cast<std::byte*>(to);
   if (element_size == 1)
     detail::transpose_elements<1>(rows, columns, source, from_stride, target, to_stride);
+  else if (element_size == 2)
+    detail::transpose_elements<2>(rows, columns, source, from_stride, target, to_stride);
   else if (element_size == 4)
     detail::transpose_elements<4>(rows, columns, source, from_stride, target, to_stride);
   else

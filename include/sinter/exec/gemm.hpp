@@ -334,7 +334,7 @@ constexpr std::int64_t gemm_packed_elements(std::int64_t n, std::int64_t k) {
 
 /// The product for elements of type T, on the calling thread; k = 0 gives zeros. Allocates nothing.
 template <Element T>
-  requires(!std::same_as<T, bool>)
+  requires(Floating<T> || Integer<T>)
 void gemm(const matrix_product& product) {
   if constexpr (Floating<T>) {
     if (product.pack_into != nullptr) return detail::pack_whole_b<T>(product);

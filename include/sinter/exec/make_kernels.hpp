@@ -13,8 +13,23 @@
 
 namespace sinter::exec {
 
+namespace detail {
+
+// Products of integers wrap, so those of one size share a kernel.
+template <Element T>
+constexpr gemm_function product_of() {
+  if constexpr (NarrowFloat<T>)
+    return nullptr;
+  else if constexpr (Integer<T>)
+    return &gemm<unsigned_word<sizeof(T)>>;
+  else
+    return &gemm<T>;
+}
+
+}  // namespace detail
+
 /// A table for the given dtypes and bool, which comparisons yield: the compiler instantiates no
-/// others. There is no product of bools.
+/// others. There is no product of bools; 16-bit floats are stored and converted only.
 template <Element... T>
 constexpr kernel_table make_kernel_table() {
   kernel_table table;
@@ -23,11 +38,12 @@ constexpr kernel_table make_kernel_table() {
     table.micro_ops[from] = exec::micro_ops<From>();
     table.casts[from][static_cast<std::size_t>(dtype::boolean)] = exec::cast_op<bool, From>();
     ((table.casts[from][static_cast<std::size_t>(dtype_of<T>)] = exec::cast_op<T, From>()), ...);
-    if constexpr (!std::is_same_v<From, bool>) table.reductions[from] = exec::reductions<From>();
+    if constexpr (!std::is_same_v<From, bool> && !NarrowFloat<From>)
+      table.reductions[from] = exec::reductions<From>();
   };
   add(std::type_identity<bool>{});
   (add(std::type_identity<T>{}), ...);
-  ((table.products[static_cast<std::size_t>(dtype_of<T>)] = &gemm<T>), ...);
+  ((table.products[static_cast<std::size_t>(dtype_of<T>)] = detail::product_of<T>()), ...);
   return table;
 }
 

@@ -8,11 +8,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
 #include <sinter/exec/kernel_table.hpp>
 #include <sinter/exec/map_kernel.hpp>
+#include <sinter/exec/narrow_cast.hpp>
+#include <sinter/exec/scalar.hpp>
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -23,6 +26,8 @@ namespace sinter::exec {
 /// its branches). cast is not among them; it has a table of its own.
 constexpr bool has_micro_op(ir::op code, dtype type) {
   if (!ir::is_elementwise(code) || code == ir::op::cast) return false;
+  if (is_narrow_float(type)) return !ir::computes(code);
+  if (code == ir::op::bitcast) return type != dtype::boolean;
   switch (ir::info(code).accepts) {
     case ir::accepts::any: return true;
     case ir::accepts::numeric: return type != dtype::boolean;
@@ -45,6 +50,31 @@ constexpr ir::region one_op_region(ir::op code, dtype type) {
 }
 
 namespace detail {
+
+// What keeps every bit: a bitcast, and rounding or abs of what is whole or not negative.
+template <std::size_t Size>
+void copy_kernel(std::int64_t n, const void* const* operands, void* result) {
+  if (n > 0) std::memmove(result, operands[0], static_cast<std::size_t>(n) * Size);
+}
+
+template <class T>
+constexpr bool copies(ir::op code) {
+  using ir::op;
+  if (code == op::bitcast || code == op::stop_gradient) return true;
+  const bool rounds = code == op::floor || code == op::ceil || code == op::round;
+  const bool of_sign = code == op::abs || code == op::relu;
+  return (Integer<T> && rounds) || (Integer<T> && std::is_unsigned_v<T> && of_sign);
+}
+
+// Ops on integers that only look at bits, so that signed and unsigned ones share a kernel: 8
+// integer dtypes cost about what 5 would.
+constexpr bool ignores_sign(ir::op code) {
+  using ir::op;
+  return code == op::neg || code == op::add || code == op::sub || code == op::mul ||
+         code == op::bit_and || code == op::bit_or || code == op::bit_xor ||
+         code == op::shift_left || code == op::equal || code == op::not_equal ||
+         code == op::multiply_add || code == op::where;
+}
 
 // Integers and bools: plain loops, which compilers vectorise where the instruction set has the
 // operation.
@@ -74,8 +104,7 @@ void where_kernel(std::int64_t n, const void* const* operands, void* result) {
   const auto* yes = static_cast<const T*>(operands[1]);
   const auto* no = static_cast<const T*>(operands[2]);
   auto* out = static_cast<T*>(result);
-  using word = std::conditional_t<sizeof(T) == 1, std::uint8_t,
-                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+  using word = unsigned_word<sizeof(T)>;
   // By bits, and conditions read as bytes: GCC 12 leaves a loop with `?:` or with bool scalar, 0.39
   // ns per f32 element against 0.09.
   for (std::int64_t i = 0; i < n; ++i) {
@@ -86,6 +115,7 @@ void where_kernel(std::int64_t n, const void* const* operands, void* result) {
   }
 }
 
+// Of integers, the result's sign does not matter, and the operand's only if bits are added.
 template <class To, class From>
 void cast_kernel(std::int64_t n, const void* const* operands, void* result) {
   const auto* x = static_cast<const From*>(operands[0]);
@@ -97,10 +127,14 @@ template <class T, ir::op Op>
 consteval ir::map_function micro_op_of() {
   if constexpr (!has_micro_op(Op, dtype_of<T>))
     return nullptr;
+  else if constexpr (copies<T>(Op))
+    return &copy_kernel<sizeof(T)>;
   else if constexpr (Op == ir::op::where)
-    return &where_kernel<T>;
+    return &where_kernel<std::conditional_t<Floating<T>, T, unsigned_word<sizeof(T)>>>;
   else if constexpr (Floating<T>)
     return &map_kernel<one_op_region(Op, dtype_of<T>)>;
+  else if constexpr (Integer<T> && ignores_sign(Op))
+    return &integer_kernel<Op, unsigned_word<sizeof(T)>>;
   else
     return &integer_kernel<Op, T>;
 }
@@ -115,10 +149,34 @@ constexpr micro_op_table micro_ops() {
   }(std::make_index_sequence<static_cast<std::size_t>(ir::op_count)>{});
 }
 
-/// The kernel that converts From to To, one operand.
+/// The kernel that converts From to To, one operand; nullptr for the pairs that graphs write as two
+/// casts (ir::append): a 16-bit float to anything but f32, and to one from anything but f32 and
+/// f64.
 template <Element To, Element From>
 constexpr ir::map_function cast_op() {
-  return &detail::cast_kernel<To, From>;
+  using detail::cast_kernel;
+  using detail::unsigned_word;
+  constexpr bool integers = Integer<To> && (Integer<From> || std::is_same_v<From, bool>);
+  if constexpr (std::is_same_v<To, From>)
+    return &detail::copy_kernel<sizeof(To)>;
+  else if constexpr (NarrowFloat<From> && std::is_same_v<To, float>)
+    return &detail::widen_kernel<From>;
+  else if constexpr (NarrowFloat<To> && Floating<From>)
+    return &detail::narrow_kernel<To, From>;
+  else if constexpr (NarrowFloat<From> || NarrowFloat<To>)
+    return nullptr;
+  else if constexpr (integers && sizeof(To) == sizeof(From))
+    return &detail::copy_kernel<sizeof(To)>;
+  else if constexpr (integers && (sizeof(To) < sizeof(From) || std::is_unsigned_v<From>))
+    return &cast_kernel<unsigned_word<sizeof(To)>, unsigned_word<sizeof(From)>>;
+  else if constexpr (integers)
+    return &cast_kernel<unsigned_word<sizeof(To)>, From>;
+  else if constexpr (std::is_same_v<To, bool> && Integer<From>)
+    return &cast_kernel<bool, unsigned_word<sizeof(From)>>;
+  else if constexpr (std::is_same_v<From, bool>)
+    return &cast_kernel<To, std::uint8_t>;
+  else
+    return &cast_kernel<To, From>;
 }
 
 }  // namespace sinter::exec

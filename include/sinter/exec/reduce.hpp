@@ -280,10 +280,12 @@ constexpr reduction_kernels reduction_of() {
 
 /// The reductions of one dtype, indexed by monoid.
 template <Element T>
-  requires(!std::same_as<T, bool>)
+  requires(Floating<T> || Integer<T>)
 constexpr reduction_table reductions() {
-  return {detail::reduction_of<monoid::sum, T>(), detail::reduction_of<monoid::max, T>(),
-          detail::reduction_of<monoid::min, T>(), detail::reduction_of<monoid::prod, T>(),
+  // Sums and products wrap, so signed and unsigned integers share them.
+  using bits = std::conditional_t<Floating<T>, T, detail::unsigned_word<sizeof(T)>>;
+  return {detail::reduction_of<monoid::sum, bits>(), detail::reduction_of<monoid::max, T>(),
+          detail::reduction_of<monoid::min, T>(), detail::reduction_of<monoid::prod, bits>(),
           detail::reduction_of<monoid::argmax, T>()};
 }
 

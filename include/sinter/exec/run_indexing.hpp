@@ -44,9 +44,15 @@ class index_list {
       at += offset_of(view_.shape, view_.strides, position);
     const std::byte* element =
         memory.bases[view_.buffer] + at * static_cast<std::int64_t>(size_of(type_));
-    if (type_ == dtype::i32) return read<std::int32_t>(element);
-    if (type_ == dtype::u8) return read<std::uint8_t>(element);
-    return read<std::int64_t>(element);
+    switch (type_) {
+      case dtype::i8: return read<std::int8_t>(element);
+      case dtype::u8: return read<std::uint8_t>(element);
+      case dtype::i16: return read<std::int16_t>(element);
+      case dtype::u16: return read<std::uint16_t>(element);
+      case dtype::i32: return read<std::int32_t>(element);
+      case dtype::u32: return read<std::uint32_t>(element);
+      default: return read<std::int64_t>(element);  // a u64 beyond i64 is negative: out of range
+    }
   }
 
   /// Throws index_error unless all are in [0, extent).
@@ -151,7 +157,8 @@ class scatter_nest {
  public:
   scatter_nest(const planning::plan& plan, const planning::nest& nest)
       : nest_(&nest), type_(plan.buffers[static_cast<std::size_t>(nest.stores.at(0).buffer)].type) {
-    if (type_ == dtype::boolean) throw dtype_error("executor: scatter_add on bool");
+    if (type_ == dtype::boolean || is_narrow_float(type_))
+      throw dtype_error("executor: scatter_add on " + std::string(name(type_)));
   }
 
   memory_need bind(const binding& at) {
@@ -185,8 +192,8 @@ class scatter_nest {
     const std::int64_t width = updates_.behind_count;
     if (updates_.before_count == 0 || width == 0 || extent_ == 0) return;
     const std::int64_t parts = divide_up(width, columns_per_task_);
-    dispatch(type_, [&]<class T>(std::type_identity<T>) {
-      if constexpr (!std::is_same_v<T, bool>)
+    dispatch_words(type_, [&]<class T>(std::type_identity<T>) {
+      if constexpr (!NarrowFloat<T>)
         parallel_for(updates_.before_count * parts, nest_->predicted_nanoseconds,
                      [&](std::int64_t task, int) {
                        const std::int64_t column = task % parts * columns_per_task_;

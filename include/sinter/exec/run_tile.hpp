@@ -12,6 +12,7 @@
 
 #include <sinter/exec/copy.hpp>
 #include <sinter/exec/random.hpp>
+#include <sinter/exec/scalar.hpp>
 #include <sinter/exec/strided_runs.hpp>
 #include <sinter/exec/tile_program.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -408,7 +409,7 @@ class tile_runner {
   }
 
   void write_iota(const command& c) {
-    dispatch(c.type, [&]<class T>(std::type_identity<T>) {
+    dispatch_words(c.type, [&]<class T>(std::type_identity<T>) {
       for_each_position(
           c, [](std::byte* to, std::int64_t first, std::int64_t stride, std::int64_t count) {
             auto* out = reinterpret_cast<T*>(to);

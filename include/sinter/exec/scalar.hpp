@@ -6,8 +6,13 @@
 
 #include <cmath>
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
+
+#include <sinter/tensor/dtype.hpp>
 
 namespace sinter::exec {
 
@@ -15,6 +20,13 @@ template <class T>
 concept Integer = std::integral<T> && !std::same_as<T, bool>;
 
 namespace detail {
+
+/// The unsigned integer of 1, 2, 4 or 8 bytes: what kernels that only look at bits work on.
+template <std::size_t Size>
+using unsigned_word = std::conditional_t<
+    Size == 1, std::uint8_t,
+    std::conditional_t<Size == 2, std::uint16_t,
+                       std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
 
 // Unsigned and at least as wide as int: arithmetic that wraps, without the promotion of u8 to a
 // signed type.
@@ -36,6 +48,18 @@ constexpr bool quotient_overflows(T a, T b) {
 }
 
 }  // namespace detail
+
+/// Calls `f(std::type_identity<T>{})` with a type that has the bits of sums, products and counts of
+/// `type`: the C++ type of a float, and for bools and integers the unsigned one of their size.
+template <class Function>
+constexpr decltype(auto) dispatch_words(dtype type, Function&& f) {
+  return dispatch(
+      is_floating(type) ? type : unsigned_of_size(static_cast<std::int64_t>(size_of(type))),
+      [&]<class T>(std::type_identity<T> which) {
+        if constexpr (!Integer<T> || std::is_unsigned_v<T>)
+          if constexpr (!std::is_same_v<T, bool>) f(which);
+      });
+}
 
 template <Integer T>
 constexpr T add(T a, T b) {

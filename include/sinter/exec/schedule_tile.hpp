@@ -232,7 +232,7 @@ class tile_schedule {
       case planning::step_kind::constant: v.at = constant(s.constant, s.type); return;
       case planning::step_kind::extent: {
         const std::int64_t extent = at.evaluate(s.extent);
-        v.at = constant(s.type == dtype::i64
+        v.at = constant(is_wide_integer(s.type)
                             ? extent
                             : std::bit_cast<std::int64_t>(static_cast<double>(extent)),
                         s.type);
@@ -242,13 +242,13 @@ class tile_schedule {
     }
   }
 
-  // `bits`: of a double, or the value itself for i64.
+  // `bits`: of a double, or the value itself for i64 and u64.
   location constant(std::int64_t bits, dtype type) {
     std::int64_t word = 0;
     dispatch(type, [&]<class T>(std::type_identity<T>) {
       T x{};
-      if constexpr (std::is_same_v<T, std::int64_t>)
-        x = bits;
+      if constexpr (is_wide_integer(dtype_of<T>))
+        x = static_cast<T>(bits);
       else if constexpr (std::is_same_v<T, bool>)
         x = std::bit_cast<double>(bits) != 0;
       else

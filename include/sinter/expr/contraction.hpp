@@ -81,7 +81,7 @@ struct one_hot_function {
   }
   constexpr handle operator()(handle labels, std::same_as<handle> auto... classes) const {
     ir::value wide = labels.node;
-    if (wide.type() == dtype::u8)
+    if (is_narrow_integer(wide.type()))
       wide = ir::cast(wide, dtype::i32);  // u8 would count the classes modulo 256
     if (!is_integral(wide.type()))
       fail(labels, code, ir::fault_kind::wrong_dtype, static_cast<std::int64_t>(wide.type()));

@@ -12,6 +12,7 @@
 #include <sinter/expr/convolution.hpp>
 #include <sinter/expr/creation.hpp>
 #include <sinter/expr/elementwise.hpp>
+#include <sinter/expr/implicit_casts.hpp>
 #include <sinter/expr/indexing.hpp>
 #include <sinter/expr/losses.hpp>
 #include <sinter/expr/movement.hpp>

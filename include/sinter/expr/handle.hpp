@@ -54,10 +54,10 @@ inline constexpr bool is_array<shared_tensor<T, E>> = true;
 
 }  // namespace detail
 
-/// A C++ number. Functions take it by value: a captureless lambda may then use a constexpr variable
-/// from outside.
+/// A C++ number, or a float16 or bfloat16. Functions take it by value: a captureless lambda may
+/// then use a constexpr variable from outside.
 template <class X>
-concept Scalar = std::is_arithmetic_v<X>;
+concept Scalar = std::is_arithmetic_v<X> || NarrowFloat<X>;
 
 template <class X>
 concept Handle = std::same_as<std::remove_cvref_t<X>, handle>;
@@ -100,19 +100,19 @@ struct meeting {
 // numbers are such.
 template <Scalar S>
 constexpr handle constant_of(ir::graph& g, dtype type, S x) {
-  if (type != dtype::i64) return handle(ir::constant(g, type, static_cast<double>(x)));
+  if (!is_wide_integer(type)) return handle(ir::constant(g, type, static_cast<double>(x)));
   return handle({&g, ir::append(g, ir::op::constant, {},
                                 {static_cast<std::int64_t>(type), static_cast<std::int64_t>(x)})});
 }
 
 template <Scalar S>
 constexpr bool fits(dtype type, S x) {
+  if (!is_integral(type)) return true;
   const double value = static_cast<double>(x);
-  if (type == dtype::u8) return value >= 0 && value <= 255;
-  if (type == dtype::i32)
-    return value >= std::numeric_limits<std::int32_t>::min() &&
-           value <= std::numeric_limits<std::int32_t>::max();
-  return true;
+  return dispatch(type, [&]<class T>(std::type_identity<T>) {
+    return value >= static_cast<double>(std::numeric_limits<T>::min()) &&
+           value <= static_cast<double>(std::numeric_limits<T>::max());
+  });
 }
 
 // A literal as an operand of `code` beside the operands that made `m`. Integers become floats where
@@ -128,7 +128,7 @@ constexpr handle literal(ir::graph& g, const meeting& m, ir::op code, S x,
   if (accepted && fits(m.type, x)) return constant_of(g, m.type, x);
   // An extent times 0.5 is a float that has no dtype yet.
   const bool both_weak_numbers = m.weak && own != dtype::boolean && m.type != dtype::boolean;
-  if (!both_weak_numbers)
+  if (!both_weak_numbers && !g.implicit_casts)
     g.fail({ir::fault_kind::mixed_dtypes, code, static_cast<std::int64_t>(own),
             static_cast<std::int64_t>(m.type)},
            operands);

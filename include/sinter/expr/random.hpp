@@ -25,6 +25,13 @@ constexpr ir::value draw_uniform(handle key, dtype type, const ir::symbolic_shap
     fail(key, code, ir::fault_kind::wrong_dtype, static_cast<std::int64_t>(key.type()));
   if (key.rank() != 0) fail(key, code, ir::fault_kind::wrong_rank, key.rank(), 0);
   if (g.failed()) return key.node;
+  if (is_narrow_float(type)) {
+    // Rounded down to a multiple of 2^-11 or 2^-8, all of which it has: rounding to nearest would
+    // give 1.
+    const double steps = type == dtype::f16 ? 0x1p11 : 0x1p8;
+    const ir::value drawn = draw_uniform(key, dtype::f32, shape);
+    return ir::cast(ir::unary(ir::op::floor, drawn * steps) * (1 / steps), type);
+  }
   const ir::value wide = in_dtype(key.node, dtype::i64);
   return {&g, ir::append(g, code, {wide.id}, {static_cast<std::int64_t>(type), g.random_streams++},
                          shape)};
@@ -34,6 +41,7 @@ constexpr ir::value draw_uniform(handle key, dtype type, const ir::symbolic_shap
 // pi v). 1 - u is in (0, 1], so the logarithm is finite.
 constexpr ir::value draw_normal(handle key, dtype type, const ir::symbolic_shape& shape) {
   constexpr double two_pi = 6.283185307179586476925;
+  if (is_narrow_float(type)) return ir::cast(draw_normal(key, dtype::f32, shape), type);
   const ir::value u = draw_uniform(key, type, shape), v = draw_uniform(key, type, shape);
   if (key.graph().failed()) return u;
   const ir::value radius = ir::unary(ir::op::sqrt, ir::unary(ir::op::log, 1.0 - u) * -2.0);
@@ -67,10 +75,11 @@ struct random_function : shape_numbers<N> {
   }
 };
 
-// True with probability `keep`. The numbers have the dtype of x if that is floating.
+// True with probability `keep`. The numbers have the dtype of x if that is f32 or f64.
 constexpr ir::value draw_mask(handle key, ir::value keep, handle like) {
   const ir::value u =
-      draw_uniform(key, is_floating(like.type()) ? like.type() : dtype::f32, like.node.shape());
+      draw_uniform(key, like.type() == dtype::f64 ? dtype::f64 : dtype::f32, like.node.shape());
+  if (is_narrow_float(keep.type())) keep = ir::cast(keep, dtype::f32);
   return ir::elementwise(ir::op::less, {u, keep});
 }
 
@@ -119,12 +128,12 @@ constexpr auto uniform(Key key, Like&& like) {
 
 /// Uniform in [0, 1) of type `T` and the given extents: `uniform<float>(42, 3, 4)`. shape_error for
 /// an extent that is below 0 or not computed from extents.
-template <std::floating_point T, Operand Key, detail::ExtentLike... Extent>
+template <FloatingElement T, Operand Key, detail::ExtentLike... Extent>
 constexpr auto uniform(Key&& key, Extent&&... extents) {
   return detail::apply_random<detail::distribution::uniform, T>(std::forward<Key>(key),
                                                                 std::forward<Extent>(extents)...);
 }
-template <std::floating_point T, std::integral Key, detail::ExtentLike... Extent>
+template <FloatingElement T, std::integral Key, detail::ExtentLike... Extent>
 constexpr auto uniform(Key key, Extent&&... extents) {
   return detail::apply_random<detail::distribution::uniform, T>(key,
                                                                 std::forward<Extent>(extents)...);
@@ -143,12 +152,12 @@ constexpr auto normal(Key key, Like&& like) {
 }
 
 /// Normal of type `T` and the given extents; shape_error as uniform.
-template <std::floating_point T, Operand Key, detail::ExtentLike... Extent>
+template <FloatingElement T, Operand Key, detail::ExtentLike... Extent>
 constexpr auto normal(Key&& key, Extent&&... extents) {
   return detail::apply_random<detail::distribution::normal, T>(std::forward<Key>(key),
                                                                std::forward<Extent>(extents)...);
 }
-template <std::floating_point T, std::integral Key, detail::ExtentLike... Extent>
+template <FloatingElement T, std::integral Key, detail::ExtentLike... Extent>
 constexpr auto normal(Key key, Extent&&... extents) {
   return detail::apply_random<detail::distribution::normal, T>(key,
                                                                std::forward<Extent>(extents)...);

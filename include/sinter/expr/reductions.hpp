@@ -35,6 +35,8 @@ constexpr ir::op op_of(reduction r) {
 // or 0 where that is infinite (inf - inf is NaN). No gradient passes through m: the whole does not
 // depend on it.
 constexpr ir::value log_sum_exp(ir::value x, std::int64_t axes, bool keep) {
+  if (is_narrow_float(x.type()))
+    return ir::cast(log_sum_exp(ir::cast(x, dtype::f32), axes, keep), x.type());
   const ir::value maximum =
       ir::unary(ir::op::stop_gradient, ir::reduce(ir::op::reduce_max, x, axes));
   const double infinity = std::numeric_limits<double>::infinity();
@@ -51,10 +53,11 @@ constexpr ir::value log_sum_exp(ir::value x, std::int64_t axes, bool keep) {
   return ir::reshape(total, shape);
 }
 
-// The order of integers reversed without overflow: -1 - x has no exception as -x has.
+// The order of integers reversed without overflow: -1 - x has no exception as -x has. An unsigned
+// -x wraps.
 constexpr ir::value reversed(ir::value x) {
   if (is_floating(x.type())) return -x;
-  return ir::constant_like(x, x.type() == dtype::u8 ? 255 : -1) - x;
+  return is_unsigned_integer(x.type()) ? -x - 1.0 : -1.0 - x;
 }
 
 template <reduction Kind>
@@ -78,9 +81,9 @@ struct reduce_function {
   constexpr ir::value write(ir::value x, std::int64_t mask) const {
     const bool averages = Kind == reduction::mean || Kind == reduction::var;
     if (averages && !is_floating(x.type())) x = ir::cast(x, dtype::f32);
-    // A count of trues, or a sum of 255s, does not fit the type of what it counts.
+    // A count of trues, or a sum of short integers, does not fit the type of what it counts.
     const bool accumulates = Kind == reduction::sum || Kind == reduction::prod;
-    if (accumulates && (x.type() == dtype::boolean || x.type() == dtype::u8))
+    if (accumulates && (x.type() == dtype::boolean || is_narrow_integer(x.type())))
       x = ir::cast(x, dtype::i64);
     switch (Kind) {
       case reduction::mean: return ir::mean(x, mask, keep);
@@ -110,7 +113,8 @@ constexpr auto reduce(X&& x, const axis_list& axes, bool keep) {
 
 }  // namespace detail
 
-/// The sum. Numbers and bools; bools and u8 are summed in i64. Without elements: 0.
+/// The sum. Numbers and bools; bools and integers of 8 and 16 bits are summed in i64. Without
+/// elements: 0.
 template <Operand X>
 constexpr auto sum(X&& x) {
   return detail::reduce<detail::reduction::sum>(std::forward<X>(x));
@@ -120,7 +124,8 @@ constexpr auto sum(X&& x, const axis_list& axes, bool keep = false) {
   return detail::reduce<detail::reduction::sum>(std::forward<X>(x), axes, keep);
 }
 
-/// The product. Numbers and bools; bools and u8 are multiplied in i64. Without elements: 1.
+/// The product. Numbers and bools; bools and integers of 8 and 16 bits are multiplied in i64.
+/// Without elements: 1.
 template <Operand X>
 constexpr auto prod(X&& x) {
   return detail::reduce<detail::reduction::prod>(std::forward<X>(x));

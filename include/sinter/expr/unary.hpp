@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <sinter/expr/expression.hpp>
+#include <sinter/graph/bitcast.hpp>
 
 namespace sinter {
 
@@ -187,6 +188,12 @@ struct cast_function {
   constexpr handle operator()(handle x) const { return handle(ir::cast(x.node, dtype_of<T>)); }
 };
 
+template <Element T>
+struct bitcast_function {
+  static constexpr ir::op code = ir::op::bitcast;
+  constexpr handle operator()(handle x) const { return handle(ir::bitcast(x.node, dtype_of<T>)); }
+};
+
 struct square_function {
   static constexpr ir::op code = ir::op::mul;
   constexpr handle operator()(handle x) const {
@@ -204,11 +211,22 @@ struct isnan_function {
 }  // namespace detail
 
 /// The elements converted to `T`: `cast<float>(x)`. Any dtype. Floats become integers by truncation
-/// toward zero; what is out of range becomes the nearest end of the range, NaN becomes 0. Integers
-/// wrap around, and to bool means: is it not 0 (NaN is true).
+/// toward zero; what is out of range becomes the nearest end of the range, NaN becomes 0 (NumPy
+/// leaves both undefined). Integers wrap around, and to bool means: is it not 0 (NaN is true). To a
+/// float means to the nearest, halves to even; integers become bfloat16 through float.
 template <Element T, Operand X>
 constexpr auto cast(X&& x) {
   return sinter::apply(detail::cast_function<T>{}, std::forward<X>(x));
+}
+
+/// The bits of the elements read as `T`, as NumPy's view(dtype): `bitcast<std::uint32_t>(x)` of
+/// floats. Where sizes differ, the last axis gets longer or shorter: [2, 3] of float is [2, 12] of
+/// std::uint8_t, lowest byte first. Any dtype; bools are read as bytes, to bool is a dtype_error.
+/// shape_error for a scalar whose size would change and for a last extent that is no multiple of
+/// what is joined. No gradient passes.
+template <Element T, Operand X>
+constexpr auto bitcast(X&& x) {
+  return sinter::apply(detail::bitcast_function<T>{}, std::forward<X>(x));
 }
 
 /// x * x. Numbers.

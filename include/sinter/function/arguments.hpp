@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 
+#include <sinter/expr/handle.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/tensor.hpp>
@@ -33,14 +34,9 @@ template <class T, extents_spec E>
 struct spec_of<view<T, E>> {
   static constexpr argument_spec value{dtype_of<T>, E, false};
 };
-template <class A>
-  requires std::is_arithmetic_v<A>
+template <Scalar A>
 struct spec_of<A> {
-  // Integers of other widths come as i64: an argument's value, unlike its type, must not change the
-  // plan.
-  using stored =
-      std::conditional_t<Element<A>, A,
-                         std::conditional_t<std::is_floating_point_v<A>, double, std::int64_t>>;
+  using stored = stored_scalar<A>;
   static constexpr argument_spec value{dtype_of<stored>, 0, true};
 };
 
@@ -59,7 +55,7 @@ concept FusedArgument = requires { spec_of<std::remove_cvref_t<A>>::value; };
 // Scalars are kept in the type that their spec names, for the time of the call.
 template <class A>
 constexpr auto stored_argument(const A& a) {
-  if constexpr (std::is_arithmetic_v<A>)
+  if constexpr (Scalar<A>)
     return static_cast<typename spec_of<A>::stored>(a);
   else
     return &a;
@@ -68,7 +64,7 @@ constexpr auto stored_argument(const A& a) {
 template <class S>
 argument_memory memory_of(const S& stored) {
   argument_memory m;
-  if constexpr (std::is_arithmetic_v<S>) {
+  if constexpr (Scalar<S>) {
     m.data = &stored;
   } else {
     const auto& x = *stored;
@@ -115,7 +111,7 @@ template <class A>
 void* writable(std::remove_reference_t<A>& a) {
   using argument = std::remove_cvref_t<A>;
   constexpr bool owns = requires(argument& x, const shape_vector& s) { x.resize(s); };
-  if constexpr (std::is_arithmetic_v<argument> || (owns && !std::is_lvalue_reference_v<A>)) {
+  if constexpr (Scalar<argument> || (owns && !std::is_lvalue_reference_v<A>)) {
     return nullptr;
   } else if constexpr (owns) {
     // Not by data(), which counts as a write; see touch.

@@ -26,7 +26,8 @@ program_code make_code() {
 }
 
 SINTER_INLINE program_code all_code() {
-  return make_code<std::uint8_t, std::int32_t, std::int64_t, float, double>();
+  return make_code<std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
+                   std::uint32_t, std::int64_t, std::uint64_t, float16, bfloat16, float, double>();
 }
 
 }  // namespace sinter::detail

@@ -50,7 +50,7 @@ struct leaf_list {
 
 template <class Leaf>
 argument_memory leaf_memory(const Leaf& leaf) {
-  if constexpr (std::is_arithmetic_v<Leaf>)
+  if constexpr (Scalar<Leaf>)
     return memory_of(leaf);
   else
     return memory_of(&leaf);
@@ -120,7 +120,11 @@ constexpr unsigned leaf_dtypes(type_list<Leaf...>) {
 // keep the compiler from tracing it, those of its leaves and result and i64, the dtype of indices.
 template <class E, class T>
 constexpr unsigned expression_dtypes() {
-  const unsigned known = leaf_dtypes(leaf_types<E>{}) | 1u << static_cast<unsigned>(dtype_of<T>);
+  unsigned known = leaf_dtypes(leaf_types<E>{}) | 1u << static_cast<unsigned>(dtype_of<T>);
+  // What 16-bit floats compute in.
+  constexpr unsigned narrow =
+      1u << static_cast<unsigned>(dtype::f16) | 1u << static_cast<unsigned>(dtype::bf16);
+  if ((known & narrow) != 0) known |= 1u << static_cast<unsigned>(dtype::f32);
   if constexpr (TracedByCompiler<E>)
     return known | traced<expression_trace<E>>::value.dtypes;
   else

@@ -14,6 +14,7 @@
 #include <span>
 
 #include <sinter/graph/infer.hpp>
+#include <sinter/tensor/promotion.hpp>
 
 namespace sinter::ir {
 
@@ -30,9 +31,11 @@ struct value {
   constexpr dim extent(int axis) const { return get().shape[axis]; }
 };
 
-/// A scalar constant. An i64 takes x truncated toward zero, which must be in its range.
+/// A scalar constant. An i64 or u64 takes x truncated toward zero, which must be in its range.
 constexpr value constant(graph& g, dtype type, double x) {
-  const std::int64_t bits = type == dtype::i64 ? static_cast<std::int64_t>(x) : bits_of(x);
+  const std::int64_t bits = !is_wide_integer(type) ? bits_of(x)
+                            : x < 0x1p63           ? static_cast<std::int64_t>(x)
+                                         : static_cast<std::int64_t>(static_cast<std::uint64_t>(x));
   return {&g, append(g, op::constant, {}, {static_cast<std::int64_t>(type), bits})};
 }
 /// The scalar c in the dtype of x.
@@ -204,25 +207,33 @@ constexpr value windows(value x, int axis, dim size, std::int64_t stride = 1,
   return {x.owner, append(*x.owner, op::windows, in, attributes, std::span<const dim>(&size, 1))};
 }
 
-/// One or more parts one after another along `axis`. Throws axis_error if the axis is outside of
-/// their rank, dtype_error unless they have one dtype, shape_error unless they have one rank and
-/// their other extents agree.
-constexpr value concat(std::span<const value> parts, int axis) {
-  if (parts.size() == 1) return parts[0];
-  std::vector<int> in;
-  for (value p : parts) in.push_back(p.id);
-  const std::int64_t attributes[] = {axis};
-  return {parts[0].owner, append(*parts[0].owner, op::concat, in, attributes)};
-}
-
-// ---- element-wise
-
 /// x in another dtype; x itself if it has that.
 constexpr value cast(value x, dtype type) {
   return x.type() == type ? x
                           : value{x.owner, append(*x.owner, op::cast, {x.id},
                                                   {static_cast<std::int64_t>(type)})};
 }
+
+// x in the dtype that the operands promote to, where casts are implicit.
+constexpr value in_meeting_dtype(value x, std::span<const value> operands) {
+  if (!x.owner->implicit_casts) return x;
+  dtype type = operands[0].type();
+  for (const value& v : operands) type = promote(type, v.type());
+  return cast(x, type);
+}
+
+/// One or more parts one after another along `axis`. Throws axis_error if the axis is outside of
+/// their rank, dtype_error unless they have one dtype, shape_error unless they have one rank and
+/// their other extents agree.
+constexpr value concat(std::span<const value> parts, int axis) {
+  if (parts.size() == 1) return parts[0];
+  std::vector<int> in;
+  for (value p : parts) in.push_back(in_meeting_dtype(p, parts).id);
+  const std::int64_t attributes[] = {axis};
+  return {parts[0].owner, append(*parts[0].owner, op::concat, in, attributes)};
+}
+
+// ---- element-wise
 
 /// A weak scalar in the dtype of what it meets. A float does not silently become an integer, nor a
 /// number a bool: those stay what they are, and the shape rule of the op reports the mixed dtypes.
@@ -326,9 +337,14 @@ constexpr value elementwise(op code, std::initializer_list<value> operands) {
     if (weak && (!n.weak || n.type > type)) type = n.type;
     weak = weak && n.weak;
   }
-  // The bound is for GCC 12, which at -O3 takes a fourth operand for possible.
-  for (std::size_t i = first; i < std::min<std::size_t>(in.size(), 3); ++i)
-    if (in[i].get().weak && code != op::cast) in[i] = weak_cast(in[i], type);
+  // The bounds are for GCC 12, which at -O3 takes a fourth operand for possible.
+  const std::size_t last = std::min<std::size_t>(in.size(), 3);
+  for (std::size_t i = first; i < last; ++i)
+    if (in[i].get().weak && !is_conversion(code)) in[i] = weak_cast(in[i], type);
+  if (g.implicit_casts) {
+    for (std::size_t i = first; i < last; ++i) type = promote(type, in[i].type());
+    for (std::size_t i = first; i < last; ++i) in[i] = cast(in[i], type);
+  }
 
   symbolic_shape shape = in[0].shape();
   bool fits = true;
@@ -388,12 +404,16 @@ constexpr value reduced_count(value x, std::int64_t axes) {
 
 /// The sum divided by the number of elements, in x's dtype. Throws dtype_error for bools.
 constexpr value mean(value x, std::int64_t axes, bool keep_axes = true) {
+  if (is_narrow_float(x.type()))  // neither the sum nor the number need be an f16
+    return cast(mean(cast(x, dtype::f32), axes, keep_axes), x.type());
   return sum(x, axes, keep_axes) / reduced_count(x, axes);
 }
 
 /// The mean of squared distances from the mean: the population variance. Throws dtype_error for
 /// bools.
 constexpr value variance(value x, std::int64_t axes, bool keep_axes = true) {
+  if (is_narrow_float(x.type()))
+    return cast(variance(cast(x, dtype::f32), axes, keep_axes), x.type());
   const value centred = x - mean(x, axes);
   return mean(centred * centred, axes, keep_axes);
 }
@@ -403,6 +423,11 @@ constexpr value variance(value x, std::int64_t axes, bool keep_axes = true) {
 /// not fit; dtype_error unless both are numbers of one dtype.
 constexpr value matmul(value a, value b, bool transpose_a = false, bool transpose_b = false) {
   graph& g = *a.owner;
+  if (g.implicit_casts) {
+    const value both[] = {a, b};
+    a = in_meeting_dtype(a, both);
+    b = in_meeting_dtype(b, both);
+  }
   if (a.rank() >= 2 && b.rank() >= 2 && a.rank() + b.rank() > 4) {
     symbolic_shape batch_a = a.shape(), batch_b = b.shape();
     batch_a.resize(batch_a.size() - 2);

@@ -42,7 +42,7 @@ constexpr value expand_cross_entropy(value x, value labels) {
   const std::int64_t axes = std::int64_t{1} << last;
 
   // u8 would count the classes modulo 256.
-  const value wide = labels.type() == dtype::u8 ? cast(labels, dtype::i32) : labels;
+  const value wide = is_narrow_integer(labels.type()) ? cast(labels, dtype::i32) : labels;
   symbolic_shape column = wide.shape();
   column.push_back(dim(1));
   const value is_label =

@@ -31,6 +31,7 @@ enum class fault_kind : std::uint8_t {
   too_much_padding,  // lhs: the padding, rhs: the window
   not_divisible,     // lhs: the extent, rhs: the number of groups
   bad_option,        // lhs: the value, rhs: the least that is allowed
+  not_whole,         // lhs: the extent, rhs: what it should be a multiple of
   not_an_extent,     // a number of a shape that is neither an integer nor computed from extents
 };
 
@@ -75,6 +76,7 @@ inline std::string expectation(const fault& f) {
     case fault_kind::bad_option:
       return "a stride, dilation, padding or number is " + l + "; expected at least " + r;
     case fault_kind::odd_extent: return "extent " + l + " is odd";
+    case fault_kind::not_whole: return "extent " + l + " is no multiple of " + r;
     case fault_kind::not_an_extent:
       return "an extent must be an integer, or computed from extent(x, axis)";
     case fault_kind::rank_too_high: return "rank " + l + " exceeds the limit of " + r;

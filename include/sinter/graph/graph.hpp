@@ -23,11 +23,11 @@ namespace sinter::ir {
 // What the attributes (integers, floats by their bits) and dims of an op mean:
 // clang-format off
 //   argument         {dtype, number, weak}, dims: shape; weak: a C++ scalar, takes the dtype of what it meets
-//   constant         {dtype, bits of the value as a double, or the value itself for i64}
+//   constant         {dtype, bits of the value as a double, or the value itself for i64 and u64}
 //   extent           {dtype}, dims: {the extent}; a scalar
 //   iota             {dtype, axis}, dims: shape
 //   random_uniform   {dtype, stream}, dims: shape; input: key, an i64 scalar
-//   cast             {dtype}
+//   cast, bitcast    {dtype}
 //   reduce_*, argmax, softmax, log_softmax, first_max
 //                    {bit mask of axes}, which stay with extent 1
 //   layer_norm, rms_norm
@@ -83,6 +83,9 @@ class graph {
   int random_streams = 0;
   // By number, where the author of the graph named them; for messages and text.
   std::vector<std::string> argument_names;
+  // While a function is traced: do operands of mixed dtypes meet as `promote` says, or are they a
+  // fault?
+  bool implicit_casts = false;
 
   constexpr int size() const { return static_cast<int>(nodes_.size()); }
   constexpr const node& operator[](int id) const { return nodes_[static_cast<std::size_t>(id)]; }
@@ -297,7 +300,11 @@ constexpr double double_of(std::int64_t bits) { return std::bit_cast<double>(bit
 // The value of a constant node as a double.
 constexpr double constant_value(const graph& g, int id) {
   const std::span<const std::int64_t> a = g.attributes(id);
-  return static_cast<dtype>(a[0]) == dtype::i64 ? static_cast<double>(a[1]) : double_of(a[1]);
+  switch (static_cast<dtype>(a[0])) {
+    case dtype::i64: return static_cast<double>(a[1]);
+    case dtype::u64: return static_cast<double>(static_cast<std::uint64_t>(a[1]));
+    default: return double_of(a[1]);
+  }
 }
 
 }  // namespace sinter::ir

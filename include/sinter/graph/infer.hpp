@@ -79,6 +79,13 @@ constexpr inferred infer_elementwise(graph& g, op code, std::span<const int> in,
   }
   if (!accepts_dtype(facts.accepts, first))
     out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(first), 0};
+  if (code == op::bitcast) {
+    const dtype to = static_cast<dtype>(attributes[0]);
+    if (first == dtype::boolean || size_of(first) != size_of(to))
+      out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(first), 0};
+    if (to == dtype::boolean)
+      out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(to), 0};
+  }
   out.type = facts.yields == yields::boolean     ? dtype::boolean
              : facts.yields == yields::attribute ? static_cast<dtype>(attributes[0])
                                                  : first;
@@ -402,17 +409,63 @@ constexpr inferred infer(graph& g, op code, std::span<const int> in,
   return out;
 }
 
-// Checks the node and adds it. After a fault (while tracing) the result is a harmless stand-in: the
-// first operand.
 constexpr int append(graph& g, op code, std::span<const int> in,
-                     std::span<const std::int64_t> attributes = {},
-                     std::span<const dim> dims = {}) {
+                     std::span<const std::int64_t> attributes = {}, std::span<const dim> dims = {});
+
+namespace detail {
+
+constexpr int append_cast(graph& g, int x, dtype to) {
+  const std::int64_t attributes[] = {static_cast<std::int64_t>(to)};
+  const int in[] = {x};
+  return append(g, op::cast, in, attributes);
+}
+
+// An f16 or bf16 as f32: a constant stays one.
+constexpr int widened(graph& g, int id) {
+  const dtype type = g[id].type;
+  if (!is_narrow_float(type)) return id;
+  if (g[id].code != op::constant) return append_cast(g, id, dtype::f32);
+  const double written = constant_value(g, id);
+  const float held = type == dtype::f16 ? static_cast<float>(float16(written))
+                                        : static_cast<float>(bfloat16(written));
+  const std::int64_t attributes[] = {static_cast<std::int64_t>(dtype::f32),
+                                     bits_of(static_cast<double>(held))};
+  return append(g, op::constant, {}, attributes);
+}
+
+// A node that has to do with f16 or bf16 and was found right. They have no arithmetic, and casts
+// only to f32, from f32 and from f64 (which must be rounded once); everything else goes through
+// f32, which holds all their values.
+constexpr int append_narrow(graph& g, op code, std::span<const int> in,
+                            std::span<const std::int64_t> attributes, std::span<const dim> dims,
+                            const inferred& result) {
+  const dtype from = g[in[0]].type;
+  if (code == op::cast && from != result.type) {
+    const bool direct = is_narrow_float(from) ? result.type == dtype::f32
+                                              : from == dtype::f32 || from == dtype::f64;
+    if (!direct) return append_cast(g, append_cast(g, in[0], dtype::f32), result.type);
+  }
+  if (!computes(code)) return g.intern(code, result.type, result.shape, in, attributes, dims);
+  inline_vector<int, 3> wide;
+  for (int id : in) wide.push_back(widened(g, id));
+  const int out = append(g, code, wide, attributes, dims);
+  return is_narrow_float(result.type) ? append_cast(g, out, result.type) : out;
+}
+
+}  // namespace detail
+
+// Checks the node and adds it, between casts to f32 and back if it computes with 16-bit floats.
+// After a fault (while tracing) the result is a harmless stand-in: the first operand.
+constexpr int append(graph& g, op code, std::span<const int> in,
+                     std::span<const std::int64_t> attributes, std::span<const dim> dims) {
   if (g.failed()) return in.empty() ? 0 : in[0];
   const inferred result = infer(g, code, in, attributes, dims);
   if (result.problem.kind != fault_kind::none) {
     g.fail(result.problem, in);
     return in.empty() ? 0 : in[0];
   }
+  if (!in.empty() && (is_narrow_float(result.type) || is_narrow_float(g[in.back()].type)))
+    return detail::append_narrow(g, code, in, attributes, dims, result);
   return g.intern(code, result.type, result.shape, in, attributes, dims);
 }
 

@@ -4,8 +4,8 @@
 // scalar ops.
 //
 // Precision: f32 is computed in double and not rounded (constants are, because a graph stores them
-// as f32), so results are compared with a tolerance. Integers wrap as their dtype does, but are
-// held in doubles: an i64 beyond 2^53 loses its low bits.
+// as f32), so results are compared with a tolerance. Casts to f16 and bf16 round. Integers wrap as
+// their dtype does, but are held in doubles: an i64 or u64 beyond 2^53 loses its low bits.
 #pragma once
 
 #include <algorithm>
@@ -194,8 +194,9 @@ class interpreter {
     };
     reference_tensor out = filled(n.type, shape, 0);
     for (std::size_t i = 0; i < out.data.size(); ++i)
-      out.data[i] = n.code == op::cast
-                        ? cast_scalar(type, n.type, at(0, i))
+      out.data[i] = n.code == op::cast ? cast_scalar(type, n.type, at(0, i))
+                    : n.code == op::bitcast
+                        ? bitcast_scalar(type, n.type, at(0, i))
                         : evaluate_scalar(n.code, type, at(0, i), at(1, i), at(2, i));
     return out;
   }

@@ -47,6 +47,7 @@ enum class op : std::uint8_t {
   softplus,
   logical_not,
   cast,
+  bitcast,
   stop_gradient,
   // element-wise, two operands
   add,
@@ -171,6 +172,7 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::logical_not, "logical_not", 1, kind::elementwise, accepts::boolean, yields::boolean, false,
      1},
     {op::cast, "cast", 1, kind::elementwise, accepts::any, yields::attribute, false, 1},
+    {op::bitcast, "bitcast", 1, kind::elementwise, accepts::any, yields::attribute, false, 1},
     {op::stop_gradient, "stop_gradient", 1, kind::elementwise, accepts::any, yields::same, false,
      0},
 
@@ -235,6 +237,24 @@ inline constexpr std::array<op_info, op_count> op_table{{
 constexpr const op_info& info(op code) { return op_table[static_cast<std::size_t>(code)]; }
 constexpr std::string_view name(op code) { return info(code).name; }
 constexpr bool is_elementwise(op code) { return info(code).kind == kind::elementwise; }
+// Does the op compute with the values of its operands, rather than keep, move or choose them?
+constexpr bool computes(op code) {
+  switch (info(code).kind) {
+    case kind::elementwise:
+      return code != op::cast && code != op::bitcast && code != op::stop_gradient &&
+             code != op::where;
+    case kind::movement: return code == op::sum_to;
+    case kind::indexing: return code == op::scatter_add;
+    case kind::reduction:
+    case kind::contraction:
+    case kind::composite: return true;
+    case kind::leaf:
+    case kind::control: return false;
+  }
+  return false;
+}
+// Casts and bitcasts: the dtype of the result is their attribute.
+constexpr bool is_conversion(op code) { return code == op::cast || code == op::bitcast; }
 
 static_assert(
     [] {
@@ -257,5 +277,12 @@ static_assert(
 //   comparisons    IEEE; logical and/or/xor are the bit ops on bool
 //   gelu           x/2 (1 + erf(x/sqrt 2)); gelu_tanh: x/2 (1 + tanh(sqrt(2/pi)(x + 0.044715 x^3)))
 //   softplus       log(1 + e^x), computed as max(x, 0) + log1p(e^-|x|)
+//   cast           floats to integers: toward zero, saturating, NaN is 0; integers to integers keep
+//                  the low bits; to bool: is it not 0; to floats: rounded once (integers to bf16
+//                  through f32)
+//   bitcast        the bits as another dtype of the same size, neither of them bool
+// f16 and bf16 are stored and moved, not computed with: `append` (graph/infer.hpp) writes every op
+// that computes between casts to f32 and back, so the result of each op is rounded to its dtype,
+// and as no rule drops that rounding, fused and unfused runs give the same bits.
 
 }  // namespace sinter::ir

@@ -58,6 +58,7 @@ inline std::string every_other_dim(const graph& g, std::span<const dim> dims, st
 inline std::string constant_text(const graph& g, int id) {
   const dtype type = g[id].type;
   if (type == dtype::i64) return std::to_string(g.attributes(id)[1]);
+  if (type == dtype::u64) return std::to_string(static_cast<std::uint64_t>(g.attributes(id)[1]));
   // What the dtype holds of it, as number_text says it of an f32.
   const double x = constant_value(g, id);
   return number_text(type, is_integral(type) ? cast_scalar(dtype::f64, type, x) : x);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The values of the reference interpreter: a shape, a dtype, and every element as a double in
-// row-major order. An i64 is exact up to 2^53 in magnitude; the other dtypes always are. Written
-// for reading, not for speed.
+// row-major order. An i64 or u64 is exact up to 2^53 in magnitude; the other dtypes always are.
+// Written for reading, not for speed.
 #pragma once
 
 #include <cstdint>

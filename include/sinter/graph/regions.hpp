@@ -179,7 +179,7 @@ class region_finder {
     } else if (n.code == op::broadcast_to) {
       const int below = at(g_.input(id, 0)).source;
       if (fusible(below) && !certainly_spreads(id)) own.source = below;
-    } else if (is_elementwise(n.code) && n.code != op::cast && !n.shape.empty()) {
+    } else if (is_elementwise(n.code) && !is_conversion(n.code) && !n.shape.empty()) {
       own.type = region_type(id);
       if (!fusible(id)) return;
       own.work = static_cast<double>(info(n.code).cost);
@@ -197,9 +197,10 @@ class region_finder {
     int type = no_type;
     for (int input : g_.inputs(id)) {
       const int source = at(input).source;
-      const int next = is_floating(g_[input].type) ? static_cast<int>(g_[input].type)
-                       : truth(input)              ? at(source).type
-                                                   : no_type;
+      const dtype own = g_[input].type;
+      const int next = own == dtype::f32 || own == dtype::f64 ? static_cast<int>(own)
+                       : truth(input)                         ? at(source).type
+                                                              : no_type;
       if (next == no_type || (type != no_type && type != next)) return no_type;
       type = next;
     }

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include <sinter/graph/op.hpp>
@@ -21,47 +22,45 @@ inline std::int64_t truncate_to_i64(double x) {
   return static_cast<std::int64_t>(x);
 }
 
+/// The same in two's complement for values from 2^63 to 2^64 too, which are a u64's.
+inline std::int64_t integer_bits(double x) {
+  return x >= 0x1p63 && x < 0x1p64 ? static_cast<std::int64_t>(static_cast<std::uint64_t>(x))
+                                   : truncate_to_i64(x);
+}
+
 /// The value that an integer dtype keeps of x (its low bits), as a double.
 inline double wrap(dtype type, std::uint64_t x) {
-  switch (type) {
-    case dtype::boolean: return x != 0 ? 1.0 : 0.0;
-    case dtype::u8: return static_cast<double>(static_cast<std::uint8_t>(x));
-    case dtype::i32:
-      return static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(x)));
-    case dtype::i64: return static_cast<double>(static_cast<std::int64_t>(x));
-    case dtype::f32:
-    case dtype::f64: break;
-  }
-  return static_cast<double>(static_cast<std::int64_t>(x));
+  return dispatch(type, [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_same_v<T, bool>)
+      return x != 0 ? 1.0 : 0.0;
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<double>(static_cast<T>(x));
+    else
+      return static_cast<double>(static_cast<std::int64_t>(x));
+  });
 }
 
 /// The same for an integer that is held in a double, such as a sum of integers.
 inline double wrap(dtype type, double x) {
-  return is_floating(type) ? x : wrap(type, static_cast<std::uint64_t>(truncate_to_i64(x)));
+  return is_floating(type) ? x : wrap(type, static_cast<std::uint64_t>(integer_bits(x)));
 }
 
 inline double lowest_of(dtype type) {
-  switch (type) {
-    case dtype::boolean:
-    case dtype::u8: return 0;
-    case dtype::i32: return static_cast<double>(std::numeric_limits<std::int32_t>::min());
-    case dtype::i64: return static_cast<double>(std::numeric_limits<std::int64_t>::min());
-    case dtype::f32:
-    case dtype::f64: break;
-  }
-  return -std::numeric_limits<double>::infinity();
+  return dispatch(type, []<class T>(std::type_identity<T>) {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<double>(std::numeric_limits<T>::min());
+    else
+      return -std::numeric_limits<double>::infinity();
+  });
 }
 
 inline double highest_of(dtype type) {
-  switch (type) {
-    case dtype::boolean: return 1;
-    case dtype::u8: return 255;
-    case dtype::i32: return static_cast<double>(std::numeric_limits<std::int32_t>::max());
-    case dtype::i64: return static_cast<double>(std::numeric_limits<std::int64_t>::max());
-    case dtype::f32:
-    case dtype::f64: break;
-  }
-  return std::numeric_limits<double>::infinity();
+  return dispatch(type, []<class T>(std::type_identity<T>) {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<double>(std::numeric_limits<T>::max());
+    else
+      return std::numeric_limits<double>::infinity();
+  });
 }
 
 /// A NaN operand gives NaN, as NumPy's maximum does and fmax does not.
@@ -70,14 +69,35 @@ inline double minimum(double a, double b) { return a != a || b != b ? a + b : (b
 
 /// Float to integer truncates toward zero and saturates, NaN gives 0; integer to integer keeps the
 /// low bits; to bool is x != 0 (so NaN is true). To f32 does not round: the interpreter's f32 is
-/// exact but for its constants.
+/// exact but for its constants. To f16 and bf16 does: what they hold is in tests.
 inline double cast_scalar(dtype from, dtype to, double x) {
   if (to == dtype::boolean) return x != 0 ? 1.0 : 0.0;
+  if (to == dtype::f16) return static_cast<double>(float16(x));
+  if (to == dtype::bf16) return static_cast<double>(bfloat16(x));
   if (is_floating(to)) return x;
   if (!is_floating(from)) return wrap(to, x);
   const double low = lowest_of(to), high = highest_of(to);
   if (x != x) return 0;
   return x <= low ? low : x >= high ? high : std::trunc(x);
+}
+
+/// The bits of x, stored as `from`, read as `to` of the same size. A 64-bit integer beyond 2^53 in
+/// magnitude loses its low bits on the way, as everywhere in the interpreter.
+inline double bitcast_scalar(dtype from, dtype to, double x) {
+  std::uint64_t bits = 0;
+  dispatch(from, [&]<class From>(std::type_identity<From>) {
+    From stored{};
+    if constexpr (std::is_integral_v<From>)
+      stored = static_cast<From>(integer_bits(x));
+    else
+      stored = static_cast<From>(x);
+    std::memcpy(&bits, &stored, sizeof stored);
+  });
+  return dispatch(to, [&]<class To>(std::type_identity<To>) {
+    To stored{};
+    std::memcpy(&stored, &bits, sizeof stored);
+    return static_cast<double>(stored);
+  });
 }
 
 namespace detail {
@@ -150,6 +170,28 @@ inline std::uint64_t shift(op code, dtype type, std::int64_t a, std::int64_t cou
   return static_cast<std::uint64_t>(a >> count);  // arithmetic; a u8 is not negative
 }
 
+// Where a u64 differs from an i64 of the same bits: in its order, in quotients and in what comes in
+// from the left.
+inline std::uint64_t unsigned_scalar(op code, std::uint64_t a, std::uint64_t b) {
+  switch (code) {
+    case op::abs:
+    case op::relu: return a;
+    case op::sign: return a != 0 ? 1 : 0;
+    case op::div:
+    case op::floor_divide: return b == 0 ? 0 : a / b;
+    case op::mod: return b == 0 ? 0 : a % b;
+    case op::maximum: return a < b ? b : a;
+    case op::minimum: return b < a ? b : a;
+    default: return b >= 64 ? 0 : a >> b;  // shift_right
+  }
+}
+
+constexpr bool differs_for_u64(op code) {
+  return code == op::abs || code == op::relu || code == op::sign || code == op::div ||
+         code == op::floor_divide || code == op::mod || code == op::maximum ||
+         code == op::minimum || code == op::shift_right;
+}
+
 // Division of integers: zero divisors give 0, and the one overflow (lowest / -1) wraps to itself.
 inline std::uint64_t divide(op code, std::int64_t a, std::int64_t b) {
   if (b == 0) return 0;
@@ -194,8 +236,8 @@ inline std::uint64_t integer_scalar(op code, dtype type, std::int64_t a, std::in
 }  // namespace detail
 
 /// One element of the element-wise op `code` on operands of dtype `type` (of `where`: the dtype of
-/// its last two). The operands that the op does not have are ignored. `cast` is cast_scalar: it
-/// needs the dtype of the result too.
+/// its last two). The operands that the op does not have are ignored. `cast` is cast_scalar and
+/// `bitcast` bitcast_scalar: they need the dtype of the result too.
 inline double evaluate_scalar(op code, dtype type, double a, double b = 0, double c = 0) {
   switch (code) {
     case op::stop_gradient: return a;
@@ -208,8 +250,11 @@ inline double evaluate_scalar(op code, dtype type, double a, double b = 0, doubl
     default: break;
   }
   if (is_floating(type)) return detail::float_scalar(code, a, b, c);
-  return wrap(type, detail::integer_scalar(code, type, truncate_to_i64(a), truncate_to_i64(b),
-                                           truncate_to_i64(c)));
+  const std::int64_t x = integer_bits(a), y = integer_bits(b), z = integer_bits(c);
+  if (type == dtype::u64 && detail::differs_for_u64(code))
+    return wrap(type, detail::unsigned_scalar(code, static_cast<std::uint64_t>(x),
+                                              static_cast<std::uint64_t>(y)));
+  return wrap(type, detail::integer_scalar(code, type, x, y, z));
 }
 
 }  // namespace sinter::ir

@@ -97,10 +97,11 @@ class verifier {
         check_dtype(id);
         const node& key = graph_[graph_.input(id, 0)];
         expect(key.type == dtype::i64 && key.shape.empty(), id, "its key must be an i64 scalar");
-        return expect(is_floating(static_cast<dtype>(attributes[0])), id,
-                      "its dtype must be f32 or f64");
+        const auto type = static_cast<dtype>(attributes[0]);
+        return expect(type == dtype::f32 || type == dtype::f64, id, "its dtype must be f32 or f64");
       }
-      case op::cast: check_counts(id, 1, 0); return check_dtype(id);
+      case op::cast:
+      case op::bitcast: check_counts(id, 1, 0); return check_dtype(id);
       case op::reduce_sum:
       case op::reduce_max:
       case op::reduce_min:

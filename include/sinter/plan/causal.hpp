@@ -90,7 +90,7 @@ class causal_mask_finder {
 
   std::optional<index> index_of(class_id id, int depth) const {
     // Positions modulo 256 are none.
-    if (depth == 0 || terms_[graph_.data(id).term].type == dtype::u8) return std::nullopt;
+    if (depth == 0 || is_narrow_integer(terms_[graph_.data(id).term].type)) return std::nullopt;
     for (const eqsat::enode_view& n : graph_.nodes(id)) {
       const auto& payload = graph_.language().payload(n.payload);
       if (is(n, ir::op::iota)) return index{static_cast<int>(payload.attributes[1]), ir::dim(0)};

@@ -462,8 +462,8 @@ class lowering {
     step made{step_kind::load, level::full, g_[value].type};
     if (base.is_constant) {
       made.kind = step_kind::constant;
-      made.constant = base.type == dtype::i64 ? static_cast<std::int64_t>(base.constant)
-                                              : ir::bits_of(base.constant);
+      made.constant = is_wide_integer(base.type) ? static_cast<std::int64_t>(base.constant)
+                                                 : ir::bits_of(base.constant);
       return push(s, made);
     }
     // One value for the whole nest: a scalar, or what is a scalar after reshapes, slices, ...

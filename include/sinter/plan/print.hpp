@@ -193,8 +193,8 @@ class plan_printer {
         out += "scalar " + buffer_text(n.accesses[static_cast<std::size_t>(s.access)]);
         break;
       case constant:
-        out += "constant " + fixed(s.type == dtype::i64 ? static_cast<double>(s.constant)
-                                                        : ir::double_of(s.constant),
+        out += "constant " + fixed(is_wide_integer(s.type) ? static_cast<double>(s.constant)
+                                                           : ir::double_of(s.constant),
                                    6);
         break;
       case extent: out += "extent " + p_.dims.to_string(s.extent); break;

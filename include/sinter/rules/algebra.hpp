@@ -9,6 +9,7 @@
 #include <optional>
 
 #include <sinter/rules/rule.hpp>
+#include <sinter/tensor/promotion.hpp>
 
 namespace sinter::rules {
 
@@ -16,7 +17,7 @@ namespace algebra {
 
 inline bool is_signed_or_float(const tensor_egraph& graph, const tensor_match& m) {
   const dtype type = node_of(graph, m.root()).type;
-  return is_floating(type) || type == dtype::i32 || type == dtype::i64;
+  return is_floating(type) || is_signed_integer(type);
 }
 inline bool root_is_float(const tensor_egraph& graph, const tensor_match& m) {
   return is_float(graph, m.root());
@@ -84,17 +85,6 @@ inline bool x_is_variable(const tensor_egraph& graph, const tensor_match& m) {
   return !is_constant(graph, m["?x"]);
 }
 
-// Does every value of `from` keep its value in `to`?
-inline bool embeds(dtype from, dtype to) {
-  if (from == to || from == dtype::boolean) return true;
-  switch (from) {
-    case dtype::u8: return to != dtype::boolean;
-    case dtype::i32: return to == dtype::i64 || to == dtype::f64;
-    case dtype::f32: return to == dtype::f64;
-    default: return false;
-  }
-}
-
 inline bool keeps_type(const tensor_egraph& graph, const tensor_match& m) {
   return node_of(graph, m["?x"]).type == node_of(graph, m.root()).type;
 }
@@ -156,7 +146,8 @@ inline rule_table algebra_rules() {
       {"neg-subtract", improve, reassociates, "(neg (sub ?x ?y))", "(sub ?y ?x)",
        root_varies},  // x = y: -(+0) is -0
       {"multiply-neg", improve, exact, "(mul (neg ?x) ?y)", "(neg (mul ?x ?y))"},
-      {"divide-neg", improve, exact, "(div (neg ?x) ?y)", "(neg (div ?x ?y))", is_signed_or_float},
+      {"divide-neg", improve, exact, "(div (neg ?x) ?y)", "(neg (div ?x ?y))",
+       root_is_float},  // the lowest i8, -128, is its own negative, as in maximum-neg
       {"divide-by-neg", improve, exact, "(div ?x (neg ?y))", "(neg (div ?x ?y))", root_is_float},
 
       // Constants and scalars
@@ -196,9 +187,9 @@ inline rule_table algebra_rules() {
       {"minimum-absorbs", normalise, exact, "(minimum ?x (maximum ?x ?y))", "?x",
        integer_x_fills_root},
       {"maximum-neg", improve, reassociates, "(maximum (neg ?x) (neg ?y))", "(neg (minimum ?x ?y))",
-       is_signed_or_float},  // of zeros of both signs
+       root_is_float},  // of zeros of both signs
       {"minimum-neg", improve, reassociates, "(minimum (neg ?x) (neg ?y))", "(neg (maximum ?x ?y))",
-       is_signed_or_float},
+       root_is_float},
 
       // Truth values and selection
       {"not-not", normalise, exact, "(logical_not (logical_not ?x))", "?x"},

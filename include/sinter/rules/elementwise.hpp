@@ -13,9 +13,9 @@ namespace sinter::rules {
 
 namespace elementwise {
 
-// "(op a b)", with the payload of a cast bound as ?own
+// "(op a b)", with the payload of a conversion bound as ?own
 inline std::string applied(op code, std::initializer_list<std::string_view> operands) {
-  std::string out = "(" + std::string(ir::name(code)) + (code == op::cast ? "[?own]" : "");
+  std::string out = "(" + std::string(ir::name(code)) + (ir::is_conversion(code) ? "[?own]" : "");
   for (std::string_view operand : operands) out += " " + std::string(operand);
   return out + ")";
 }

@@ -25,7 +25,7 @@ inline ir::value apply(op code, std::span<const ir::value> in,
 }
 
 inline std::vector<std::int64_t> own_attributes(right_side& side, op code) {
-  return code == op::cast ? side.attributes("?own") : std::vector<std::int64_t>{};
+  return ir::is_conversion(code) ? side.attributes("?own") : std::vector<std::int64_t>{};
 }
 
 // (movement[?p] (op ?x ?y ?z)): every operand is moved; scalars stand for any shape.

@@ -17,6 +17,11 @@ namespace sinter::rules {
 
 namespace detail {
 
+template <class T>
+bool fits_in(double x) {
+  return x >= std::numeric_limits<T>::min() && x <= std::numeric_limits<T>::max();
+}
+
 // The nearest value of the dtype. A double operation rounded to float is the correctly rounded
 // float operation for + - * / and sqrt (double has more than twice the bits plus two; Figueroa
 // 1995).
@@ -24,12 +29,17 @@ inline bool round_to(dtype type, double& x) {
   switch (type) {
     case dtype::f64: return true;
     case dtype::f32: x = static_cast<double>(static_cast<float>(x)); return true;
+    case dtype::f16: x = static_cast<double>(float16(x)); return true;
+    case dtype::bf16: x = static_cast<double>(bfloat16(x)); return true;
     // Integers fold only where nothing wraps and a double is exact.
     case dtype::i64: return std::abs(x) <= 9007199254740992.0;
-    case dtype::i32:
-      return x >= std::numeric_limits<std::int32_t>::min() &&
-             x <= std::numeric_limits<std::int32_t>::max();
-    case dtype::u8: return x >= 0 && x <= 255;
+    case dtype::u64: return x >= 0 && x <= 9007199254740992.0;
+    case dtype::i8: return fits_in<std::int8_t>(x);
+    case dtype::u8: return fits_in<std::uint8_t>(x);
+    case dtype::i16: return fits_in<std::int16_t>(x);
+    case dtype::u16: return fits_in<std::uint16_t>(x);
+    case dtype::i32: return fits_in<std::int32_t>(x);
+    case dtype::u32: return fits_in<std::uint32_t>(x);
     case dtype::boolean: return x == 0 || x == 1;
   }
   return false;

@@ -31,7 +31,7 @@ inline std::optional<class_id> gather_all(tensor_egraph& graph, const tensor_mat
   const int axis = static_cast<int>(side.attribute("?p"));
   if (counter.rank() != 1) return std::nullopt;
   // u8 counts modulo 256.
-  if (counter.type() == dtype::u8) return std::nullopt;
+  if (is_narrow_integer(counter.type())) return std::nullopt;
   const dim count = counter.extent(0);
   symbolic_shape start = symbolic_shape::filled(static_cast<std::size_t>(x.rank()), dim(0)),
                  stop = x.shape();
@@ -128,8 +128,8 @@ template <std::size_t... Codes>
 void append_all(rule_table& out, std::index_sequence<Codes...>) {
   const auto append_if = [&out]<std::size_t Code>() {
     constexpr op code = static_cast<op>(Code);
-    if constexpr (ir::is_elementwise(code) && ir::info(code).arity <= 2 && code != op::cast &&
-                  code != op::stop_gradient)
+    if constexpr (ir::is_elementwise(code) && ir::info(code).arity <= 2 &&
+                  !ir::is_conversion(code) && code != op::stop_gradient)
       append_rules_of<code>(out);
   };
   (append_if.template operator()<Codes>(), ...);

@@ -204,8 +204,8 @@ class tensor_language {
     if (op >= ir::op_count) return std::to_string(id);
     if (op == static_cast<std::uint16_t>(ir::op::constant)) {
       const std::vector<std::int64_t>& a = payloads_[id].attributes;
-      const double x =
-          static_cast<dtype>(a[0]) == dtype::i64 ? static_cast<double>(a[1]) : ir::double_of(a[1]);
+      const double x = is_wide_integer(static_cast<dtype>(a[0])) ? static_cast<double>(a[1])
+                                                                 : ir::double_of(a[1]);
       char text[32];
       const auto end = std::to_chars(text, text + sizeof text, x);
       return std::string(name(static_cast<dtype>(a[0]))) + " " + std::string(text, end.ptr);

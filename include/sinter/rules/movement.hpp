@@ -38,8 +38,8 @@ template <std::size_t... Codes>
 void append_unary_rules(rule_table& out, std::index_sequence<Codes...>) {
   const auto append_if_unary = [&out]<std::size_t Code>() {
     constexpr op code = static_cast<op>(Code);
-    if constexpr (ir::is_elementwise(code) && ir::info(code).arity == 1 && code != op::cast &&
-                  code != op::stop_gradient)
+    if constexpr (ir::is_elementwise(code) && ir::info(code).arity == 1 &&
+                  !ir::is_conversion(code) && code != op::stop_gradient)
       append_unary_rules_of<code>(out);
   };
   (append_if_unary.template operator()<Codes>(), ...);

@@ -42,7 +42,8 @@ inline std::optional<class_id> cross_entropy_of(tensor_egraph& graph, const tens
   const int last = x.rank() - 1;
   const std::int64_t axes = std::int64_t{1} << last;
   if (side.attribute("?p") != axes || side.attribute("?a") != axes || labels.rank() != x.rank() ||
-      !is_one(labels.extent(last)) || !is_integral(labels.type()) || labels.type() == dtype::u8)
+      !is_one(labels.extent(last)) || !is_integral(labels.type()) ||
+      is_narrow_integer(labels.type()))
     return std::nullopt;
   symbolic_shape rows = x.shape();
   rows.pop_back();

@@ -4,104 +4,122 @@
 // and back (`dtype_of`). A boolean takes one byte that is 0 or 1, as NumPy stores it.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include <sinter/support/error.hpp>
+#include <sinter/tensor/narrow_float.hpp>
 
 namespace sinter {
 
-enum class dtype : std::uint8_t { boolean, u8, i32, i64, f32, f64 };
+/// Narrow before wide, integers before floats: among C++ scalars the last decides.
+enum class dtype : std::uint8_t {
+  boolean,
+  i8,
+  u8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64
+};
 
-inline constexpr int dtype_count = 6;
+inline constexpr int dtype_count = 13;
 
 namespace detail {
 
-template <class T>
-consteval dtype find_dtype() {
-  if constexpr (std::same_as<T, bool>)
-    return dtype::boolean;
-  else if constexpr (std::same_as<T, std::uint8_t>)
-    return dtype::u8;
-  else if constexpr (std::same_as<T, std::int32_t>)
-    return dtype::i32;
-  else if constexpr (std::same_as<T, std::int64_t>)
-    return dtype::i64;
-  else if constexpr (std::same_as<T, float>)
-    return dtype::f32;
-  else
-    return dtype::f64;
-}
+// In the order of the enumerators.
+using element_types =
+    std::tuple<bool, std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
+               std::uint32_t, std::int64_t, std::uint64_t, float16, bfloat16, float, double>;
 
-template <dtype D>
-consteval auto find_cpp_type() {
-  if constexpr (D == dtype::boolean)
-    return std::type_identity<bool>{};
-  else if constexpr (D == dtype::u8)
-    return std::type_identity<std::uint8_t>{};
-  else if constexpr (D == dtype::i32)
-    return std::type_identity<std::int32_t>{};
-  else if constexpr (D == dtype::i64)
-    return std::type_identity<std::int64_t>{};
-  else if constexpr (D == dtype::f32)
-    return std::type_identity<float>{};
-  else
-    return std::type_identity<double>{};
+static_assert(std::tuple_size_v<element_types> == dtype_count);
+
+inline constexpr std::array<std::string_view, dtype_count> dtype_names{
+    "bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"};
+
+inline constexpr std::array<std::size_t, dtype_count> dtype_sizes{1, 1, 1, 2, 2, 4, 4,
+                                                                  8, 8, 2, 2, 4, 8};
+
+// The place of T among the element types, or their number.
+template <class T>
+consteval std::size_t place_of_element() {
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    std::size_t place = sizeof...(I);
+    ((std::same_as<T, std::tuple_element_t<I, element_types>> ? void(place = I) : void()), ...);
+    return place;
+  }(std::make_index_sequence<dtype_count>{});
 }
 
 }  // namespace detail
 
 static_assert(sizeof(bool) == 1, "sinter stores a boolean as one byte");
 
-/// The C++ types that may be elements of a tensor.
+/// The C++ types that may be elements of a tensor: bool, the integers of <cstdint> from 8 to 64
+/// bits, float16, bfloat16, float, double.
 template <class T>
-concept Element =
-    std::same_as<T, bool> || std::same_as<T, std::uint8_t> || std::same_as<T, std::int32_t> ||
-    std::same_as<T, std::int64_t> || std::same_as<T, float> || std::same_as<T, double>;
+concept Element = detail::place_of_element<T>() < static_cast<std::size_t>(dtype_count);
+
+/// float16, bfloat16, float, double.
+template <class T>
+concept FloatingElement = (std::floating_point<T> && Element<T>) || NarrowFloat<T>;
 
 /// The dtype of a C++ element type; const does not matter.
 template <class T>
   requires Element<std::remove_const_t<T>>
-inline constexpr dtype dtype_of = detail::find_dtype<std::remove_const_t<T>>();
+inline constexpr dtype dtype_of =
+    static_cast<dtype>(detail::place_of_element<std::remove_const_t<T>>());
 
 /// The C++ element type of a dtype known at compile time.
 template <dtype D>
-using cpp_type = typename decltype(detail::find_cpp_type<D>())::type;
+using cpp_type = std::tuple_element_t<static_cast<std::size_t>(D), detail::element_types>;
 
 /// The name used in messages, graph text and reports.
 constexpr std::string_view name(dtype d) {
-  switch (d) {
-    case dtype::boolean: return "bool";
-    case dtype::u8: return "u8";
-    case dtype::i32: return "i32";
-    case dtype::i64: return "i64";
-    case dtype::f32: return "f32";
-    case dtype::f64: return "f64";
-  }
-  return "invalid";
+  const auto place = static_cast<std::size_t>(d);
+  return place < detail::dtype_names.size() ? detail::dtype_names[place] : "invalid";
 }
 
 /// Bytes of one element.
 constexpr std::size_t size_of(dtype d) {
-  switch (d) {
-    case dtype::boolean: return 1;
-    case dtype::u8: return 1;
-    case dtype::i32: return 4;
-    case dtype::i64: return 8;
-    case dtype::f32: return 4;
-    case dtype::f64: return 8;
-  }
-  return 0;
+  const auto place = static_cast<std::size_t>(d);
+  return place < detail::dtype_sizes.size() ? detail::dtype_sizes[place] : 0;
 }
 
-constexpr bool is_floating(dtype d) { return d == dtype::f32 || d == dtype::f64; }
+constexpr bool is_floating(dtype d) { return d >= dtype::f16 && d <= dtype::f64; }
 
-/// True for u8, i32 and i64: a boolean is no number.
-constexpr bool is_integral(dtype d) { return d == dtype::u8 || d == dtype::i32 || d == dtype::i64; }
+/// True for f16 and bf16, which are stored as such and computed as f32.
+constexpr bool is_narrow_float(dtype d) { return d == dtype::f16 || d == dtype::bf16; }
+
+/// True for i8 to u64: a boolean is no number.
+constexpr bool is_integral(dtype d) { return d >= dtype::i8 && d <= dtype::u64; }
+
+constexpr bool is_signed_integer(dtype d) {
+  return d == dtype::i8 || d == dtype::i16 || d == dtype::i32 || d == dtype::i64;
+}
+constexpr bool is_unsigned_integer(dtype d) { return is_integral(d) && !is_signed_integer(d); }
+
+/// True for integers of 8 and 16 bits: too short to count the classes of labels, or positions.
+constexpr bool is_narrow_integer(dtype d) { return d >= dtype::i8 && d <= dtype::u16; }
+
+/// True for i64 and u64, whose values a double does not always hold.
+constexpr bool is_wide_integer(dtype d) { return d == dtype::i64 || d == dtype::u64; }
+
+/// The unsigned integer of 1, 2, 4 or 8 bytes.
+constexpr dtype unsigned_of_size(std::int64_t bytes) {
+  return bytes == 1 ? dtype::u8 : bytes == 2 ? dtype::u16 : bytes == 4 ? dtype::u32 : dtype::u64;
+}
 
 /// Calls `f(std::type_identity<T>{})` with the C++ type of `d` and returns what it returns.
 /// Throws dtype_error when `d` is none of the enumerators.
@@ -109,9 +127,16 @@ template <class Function>
 constexpr decltype(auto) dispatch(dtype d, Function&& f) {
   switch (d) {
     case dtype::boolean: return std::forward<Function>(f)(std::type_identity<bool>{});
+    case dtype::i8: return std::forward<Function>(f)(std::type_identity<std::int8_t>{});
     case dtype::u8: return std::forward<Function>(f)(std::type_identity<std::uint8_t>{});
+    case dtype::i16: return std::forward<Function>(f)(std::type_identity<std::int16_t>{});
+    case dtype::u16: return std::forward<Function>(f)(std::type_identity<std::uint16_t>{});
     case dtype::i32: return std::forward<Function>(f)(std::type_identity<std::int32_t>{});
+    case dtype::u32: return std::forward<Function>(f)(std::type_identity<std::uint32_t>{});
     case dtype::i64: return std::forward<Function>(f)(std::type_identity<std::int64_t>{});
+    case dtype::u64: return std::forward<Function>(f)(std::type_identity<std::uint64_t>{});
+    case dtype::f16: return std::forward<Function>(f)(std::type_identity<float16>{});
+    case dtype::bf16: return std::forward<Function>(f)(std::type_identity<bfloat16>{});
     case dtype::f32: return std::forward<Function>(f)(std::type_identity<float>{});
     case dtype::f64: return std::forward<Function>(f)(std::type_identity<double>{});
   }

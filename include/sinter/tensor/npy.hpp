@@ -47,13 +47,20 @@ struct npy_header {
   std::int64_t data_offset = 0;
 };
 
-/// NumPy's name of an element type.
+/// NumPy's name of an element type; empty for bf16.
 constexpr std::string_view npy_descr(dtype d) {
   switch (d) {
     case dtype::boolean: return "|b1";
+    case dtype::i8: return "|i1";
     case dtype::u8: return "|u1";
+    case dtype::i16: return "<i2";
+    case dtype::u16: return "<u2";
     case dtype::i32: return "<i4";
+    case dtype::u32: return "<u4";
     case dtype::i64: return "<i8";
+    case dtype::u64: return "<u8";
+    case dtype::f16: return "<f2";
+    case dtype::bf16: break;  // the format has no name for it
     case dtype::f32: return "<f4";
     case dtype::f64: return "<f8";
   }
@@ -225,9 +232,17 @@ inline npy_header npy_read_header(std::FILE* file, const std::string& path,
   return header;
 }
 
+/// Throws for bf16.
+inline void npy_require_name(const std::string& path, dtype d) {
+  if (npy_descr(d).empty())
+    throw dtype_error(path + ": the .npy format has no " + std::string(name(d)) +
+                      "; cast to f32, or bitcast to u16");
+}
+
 /// Throws unless the elements of the file are of type `d`. '=' means the writer's byte order, which
 /// NumPy never writes but accepts; one byte has no order.
 inline void npy_require_dtype(const std::string& path, const std::string& descr, dtype d) {
+  npy_require_name(path, d);
   const std::string_view expected = npy_descr(d);
   const std::string_view found = descr;
   const bool same_kind = found.size() == 3 && found.substr(1) == expected.substr(1);
@@ -241,10 +256,11 @@ inline void npy_require_dtype(const std::string& path, const std::string& descr,
 
 /// Loads a .npy file (versions 1 to 3, C or Fortran order, little-endian) as a row-major tensor.
 ///
-/// Throws dtype_error when the elements are not exactly `T`, shape_error when the shape does not
-/// fit `E`, io_error (file, byte offset, reason) when the file cannot be read or is damaged:
-/// truncated, longer than its header says, or with a boolean that is neither 0 nor 1. Never
-/// allocates more than about the size of the file (twice for Fortran order).
+/// Throws dtype_error when the elements are not exactly `T` (or `T` is bfloat16, for which the
+/// format has no name), shape_error when the shape does not fit `E`, io_error (file, byte offset,
+/// reason) when the file cannot be read or is damaged: truncated, longer than its header says, or
+/// with a boolean that is neither 0 nor 1. Never allocates more than about the size of the file
+/// (twice for Fortran order).
 template <class T, extents_spec E>
 tensor<T, E> load_npy(const std::string& path) {
   const detail::file_handle file(std::fopen(path.c_str(), "rb"));
@@ -292,10 +308,12 @@ tensor<T, E> load_npy(const std::string& path) {
 }
 
 /// Saves a tensor as a .npy file, version 1, C order. The elements go to `path` + ".partial" first,
-/// which then takes the place of `path`: a reader never sees half a file. Throws io_error; an
+/// which then takes the place of `path`: a reader never sees half a file. Throws dtype_error for
+/// bfloat16, io_error; an
 /// existing file is then as it was.
 template <class T, extents_spec E>
 void save_npy(const std::string& path, const tensor<T, E>& source) {
+  detail::npy_require_name(path, dtype_of<T>);
   std::string header = "{'descr': '" + std::string(detail::npy_descr(dtype_of<T>)) +
                        "', 'fortran_order': False, 'shape': (";
   for (const std::int64_t extent : source.shape()) header += std::to_string(extent) + ", ";

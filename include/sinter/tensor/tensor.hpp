@@ -97,9 +97,8 @@ struct evaluation_check {
 /// A moved-from tensor has dynamic extents of 0 and no storage: assign to it or destroy it.
 template <class T, extents_spec E>
 class tensor {
-  static_assert(
-      Element<T>,
-      "tensor: the element type must be bool, uint8_t, int32_t, int64_t, float or double");
+  static_assert(Element<T>,
+                "tensor: the element type must be bool, an integer of 8 to 64 bits or a float");
 
  public:
   using element_type = T;

@@ -42,7 +42,7 @@ using mdspan_element = std::remove_reference_t<decltype(*std::declval<const M&>(
 template <class T, extents_spec E>
 class view {
   static_assert(Element<std::remove_const_t<T>>,
-                "view: the element type must be bool, uint8_t, int32_t, int64_t, float or double");
+                "view: the element type must be bool, an integer of 8 to 64 bits or a float");
 
  public:
   using element_type = T;
