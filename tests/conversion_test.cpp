@@ -14,6 +14,7 @@
 
 namespace sn = sinter;
 namespace ir = sinter::ir;
+using sn::dtype;
 
 namespace {
 
@@ -279,4 +280,14 @@ TEST_CASE("what cannot be reinterpreted is an error that says why") {
       ir::append(g, ir::op::bitcast, {scalar.id}, {static_cast<std::int64_t>(sn::dtype::f64)}),
       sn::dtype_error);
   CHECK(ir::bitcast(scalar, sn::dtype::u32).type() == sn::dtype::u32);
+}
+
+TEST_CASE("an expression names the dtypes that its functions compute in") {
+  // Where attribute values keep the compiler from tracing it, their kernels are made for these.
+  const sn::tensor<sn::bfloat16, 1> x(4);
+  using bytes = decltype(sn::bitcast<std::uint8_t>(sn::slice(x, 0, 0, 2)));
+  static_assert(bytes::has_attributes);
+  static_assert((bytes::dtypes & sn::dtype_bits(dtype::u16)) != 0);
+  using wide = decltype(sn::cast<float>(sn::cast<double>(sn::slice(x, 0, 0, 2))));
+  static_assert(wide::dtypes == sn::dtype_bits(dtype::f32, dtype::f64));
 }

@@ -354,6 +354,7 @@ namespace detail {
 struct true_divide_function {
   static constexpr ir::op code = ir::op::div;
   static constexpr unsigned own_dtype = 0b11;  // numbers of any dtype are converted below
+  static constexpr unsigned dtypes = dtype_bits(dtype::f32);
   static constexpr ir::value floating(ir::value x) {
     return is_floating(x.type()) || x.get().weak ? x : ir::cast(x, dtype::f32);
   }

@@ -72,6 +72,7 @@ struct gather_function {
 template <Element T>
 struct one_hot_function {
   static constexpr ir::op code = ir::op::equal;
+  static constexpr unsigned dtypes = dtype_bits(dtype_of<T>, dtype::i32);
   static constexpr unsigned own_dtype = 0b10;
   shape_numbers<1> numbers;
 

@@ -30,6 +30,7 @@ constexpr T converted(From x) {
 template <Element T, std::size_t N>
 struct full_function : shape_numbers<N> {
   static constexpr ir::op code = ir::op::broadcast_to;
+  static constexpr unsigned dtypes = dtype_bits(dtype_of<T>);
   static constexpr unsigned own_dtype = ~0u;  // extents are no values
 
   constexpr handle operator()(handle value, std::same_as<handle> auto... extents) const {
@@ -65,6 +66,7 @@ struct number_like_function {
 template <Element T, std::size_t N>
 struct iota_function : shape_numbers<N> {
   static constexpr ir::op code = ir::op::iota;
+  static constexpr unsigned dtypes = dtype_bits(dtype_of<T>);
   static constexpr unsigned own_dtype = ~0u;
 
   constexpr handle operator()(handle anchor, std::same_as<handle> auto... extents) const {
@@ -95,6 +97,7 @@ struct iota_like_function {
 template <Element T>
 struct arange_function {
   static constexpr ir::op code = ir::op::iota;
+  static constexpr unsigned dtypes = dtype_bits(dtype_of<T>);
   std::int64_t count = 0;
 
   template <class Sink>

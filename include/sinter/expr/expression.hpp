@@ -17,13 +17,18 @@
 namespace sinter {
 
 // A function of the front end is a small struct:
-//   static constexpr ir::op code       the op that faults name
-//   handle operator()(handle...) const writes its nodes; works in constant evaluation, harmless
-//   after a fault void attributes(sink) const        optional: calls sink(std::int64_t) for each of
-//   its run-time values static constexpr unsigned own_dtype optional: bit i set: operand i need not
-//   have the dtype of the others (the
-//                                      condition of where, indices, keys), so literals neither take
-//                                      nor give theirs
+//   static constexpr ir::op code           the op that faults name
+//   handle operator()(handle...) const     writes its nodes; works in constant evaluation, harmless
+//                                          after a fault
+//   void attributes(sink) const            optional: calls sink(std::int64_t) for each of its
+//                                          run-time values
+//   static constexpr unsigned own_dtype    optional: bit i set: operand i need not have the dtype
+//   of
+//                                          the others (the condition of where, indices, keys), so
+//                                          literals neither take nor give theirs
+//   static constexpr unsigned dtypes       optional: bit d set: it computes in dtype d, whatever
+//   its
+//                                          operands and its result have
 
 namespace detail {
 
@@ -36,6 +41,23 @@ constexpr bool has_own_dtype(std::size_t operand) {
     return (Function::own_dtype >> operand & 1u) != 0;
   else
     return false;
+}
+
+// The dtypes that a function names, as bits.
+template <class Function>
+constexpr unsigned named_dtypes() {
+  if constexpr (requires { Function::dtypes; })
+    return Function::dtypes;
+  else
+    return 0;
+}
+
+template <class Captured>
+constexpr unsigned captured_dtypes() {
+  if constexpr (is_expression<Captured>)
+    return Captured::dtypes;
+  else
+    return 0;
 }
 
 template <class Captured>
@@ -63,6 +85,10 @@ class expression {
   static constexpr bool has_attributes =
       detail::HasAttributes<Function> ||
       (false || ... || detail::captured_has_attributes<Captured>());
+
+  /// Bits of the dtypes that functions in the tree compute in, whatever their operands have.
+  static constexpr unsigned dtypes =
+      (detail::named_dtypes<Function>() | ... | detail::captured_dtypes<Captured>());
 
   constexpr explicit expression(const Function& function, Captured... captured)
       : function_(function), captured_(std::move(captured)...) {}

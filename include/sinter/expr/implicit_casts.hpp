@@ -29,6 +29,7 @@ template <class F>
 struct casting_function {
   static constexpr ir::op code = ir::op::cast;
   static constexpr unsigned own_dtype = ~0u;
+  static constexpr unsigned dtypes = (1u << dtype_count) - 1;
 
   template <class... H>
   constexpr auto operator()(handle first, H... rest) const {

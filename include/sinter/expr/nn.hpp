@@ -64,6 +64,7 @@ struct norm_function {
 
 struct cross_entropy_function {
   static constexpr ir::op code = ir::op::cross_entropy;
+  static constexpr unsigned dtypes = dtype_bits(dtype::i32);  // labels of fewer bits
   constexpr handle operator()(handle logits, handle labels) const {
     const ir::value rows{logits.node.owner,
                          ir::append(logits.graph(), code, {logits.node.id, labels.node.id})};

@@ -68,6 +68,7 @@ struct random_like_function {
 template <distribution Which, Element T, std::size_t N>
 struct random_function : shape_numbers<N> {
   static constexpr ir::op code = ir::op::random_uniform;
+  static constexpr unsigned dtypes = dtype_bits(dtype_of<T>, dtype::f32);
   static constexpr unsigned own_dtype = ~0u;
   constexpr handle operator()(handle key, std::same_as<handle> auto... extents) const {
     const std::array<handle, sizeof...(extents)> operands{extents...};
@@ -85,6 +86,7 @@ constexpr ir::value draw_mask(handle key, ir::value keep, handle like) {
 
 struct dropout_mask_function {
   static constexpr ir::op code = ir::op::less;
+  static constexpr unsigned dtypes = dtype_bits(dtype::f32);
   static constexpr unsigned own_dtype = 0b111;
   constexpr handle operator()(handle key, handle keep, handle like) const {
     return handle(draw_mask(key, keep.node, like));

@@ -63,6 +63,9 @@ constexpr ir::value reversed(ir::value x) {
 template <reduction Kind>
 struct reduce_function {
   static constexpr ir::op code = op_of(Kind);
+  // The mean of integers.
+  static constexpr unsigned dtypes =
+      Kind == reduction::mean || Kind == reduction::var ? dtype_bits(dtype::f32) : 0u;
   axis_list axes;
   bool keep = false;
 
@@ -99,6 +102,7 @@ struct reduce_function {
 template <reduction Kind>
 struct reduce_all_function {
   static constexpr ir::op code = op_of(Kind);
+  static constexpr unsigned dtypes = reduce_function<Kind>::dtypes;
   constexpr handle operator()(handle x) const { return reduce_function<Kind>{}(x); }
 };
 

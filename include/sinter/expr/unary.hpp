@@ -185,12 +185,15 @@ namespace detail {
 template <Element T>
 struct cast_function {
   static constexpr ir::op code = ir::op::cast;
+  static constexpr unsigned dtypes = dtype_bits(dtype_of<T>);
   constexpr handle operator()(handle x) const { return handle(ir::cast(x.node, dtype_of<T>)); }
 };
 
 template <Element T>
 struct bitcast_function {
   static constexpr ir::op code = ir::op::bitcast;
+  static constexpr unsigned dtypes =
+      dtype_bits(dtype_of<T>, dtype::u8, dtype::u16, dtype::u32, dtype::u64);
   constexpr handle operator()(handle x) const { return handle(ir::bitcast(x.node, dtype_of<T>)); }
 };
 

@@ -117,18 +117,18 @@ constexpr unsigned leaf_dtypes(type_list<Leaf...>) {
 }
 
 // The dtypes whose kernels an expression may need: those of its trace, or, where attribute values
-// keep the compiler from tracing it, those of its leaves and result and i64, the dtype of indices.
+// keep the compiler from tracing it, those of its leaves and result, those that its functions name,
+// and i64, the dtype of indices.
 template <class E, class T>
 constexpr unsigned expression_dtypes() {
-  unsigned known = leaf_dtypes(leaf_types<E>{}) | 1u << static_cast<unsigned>(dtype_of<T>);
-  // What 16-bit floats compute in.
-  constexpr unsigned narrow =
-      1u << static_cast<unsigned>(dtype::f16) | 1u << static_cast<unsigned>(dtype::bf16);
-  if ((known & narrow) != 0) known |= 1u << static_cast<unsigned>(dtype::f32);
+  unsigned known = leaf_dtypes(leaf_types<E>{}) | dtype_bits(dtype_of<T>);
   if constexpr (TracedByCompiler<E>)
-    return known | traced<expression_trace<E>>::value.dtypes;
+    known |= traced<expression_trace<E>>::value.dtypes;
   else
-    return known | 1u << static_cast<unsigned>(dtype::i64);
+    known |= E::dtypes | dtype_bits(dtype::i64);
+  // What 16-bit floats compute in.
+  return (known & dtype_bits(dtype::f16, dtype::bf16)) != 0 ? known | dtype_bits(dtype::f32)
+                                                            : known;
 }
 
 template <class E, class T>

@@ -26,6 +26,7 @@ bool fits_in(double x) {
 // float operation for + - * / and sqrt (double has more than twice the bits plus two; Figueroa
 // 1995).
 inline bool round_to(dtype type, double& x) {
+  if (is_integral(type)) x = std::trunc(x);  // as a constant that is written for integers is
   switch (type) {
     case dtype::f64: return true;
     case dtype::f32: x = static_cast<double>(static_cast<float>(x)); return true;

@@ -121,6 +121,11 @@ constexpr dtype unsigned_of_size(std::int64_t bytes) {
   return bytes == 1 ? dtype::u8 : bytes == 2 ? dtype::u16 : bytes == 4 ? dtype::u32 : dtype::u64;
 }
 
+/// A set of dtypes, as bits.
+constexpr unsigned dtype_bits(std::same_as<dtype> auto... d) {
+  return (0u | ... | (1u << static_cast<unsigned>(d)));
+}
+
 /// Calls `f(std::type_identity<T>{})` with the C++ type of `d` and returns what it returns.
 /// Throws dtype_error when `d` is none of the enumerators.
 template <class Function>
