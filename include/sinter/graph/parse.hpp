@@ -210,7 +210,8 @@ class graph_parser {
         g_.random_streams = std::max(g_.random_streams, static_cast<int>(n.attributes[0]) + 1);
         n.takes_dtype = n.takes_shape = true;
         break;
-      case op::cast: n.takes_dtype = true; break;
+      case op::cast:
+      case op::bitcast: n.takes_dtype = true; break;
       case op::reduce_sum:
       case op::reduce_max:
       case op::reduce_min:
@@ -297,6 +298,9 @@ class graph_parser {
     if (type == dtype::i64)
       n.attributes = {in_.integer(std::numeric_limits<std::int64_t>::min(),
                                   std::numeric_limits<std::int64_t>::max())};
+    else if (type == dtype::u64)
+      n.attributes = {static_cast<std::int64_t>(
+          in_.integer<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))};
     else
       n.attributes = {bits_of(in_.number(type))};
     in_.expect("}");

@@ -12,8 +12,10 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 
 #include <sinter/graph/graph.hpp>
+#include <sinter/graph/scalar_semantics.hpp>
 #include <sinter/graph/symbol_name.hpp>
 
 namespace sinter::ir::detail {
@@ -99,9 +101,10 @@ class text_reader {
     return false;
   }
 
-  std::int64_t integer(std::int64_t low, std::int64_t high) {
+  template <class Integer = std::int64_t>
+  Integer integer(std::type_identity_t<Integer> low, std::type_identity_t<Integer> high) {
     skip_space();
-    std::int64_t out = 0;
+    Integer out = 0;
     const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), out);
     if (error == std::errc::invalid_argument) fail("expected an integer");
     if (error != std::errc{} || out < low || out > high)
@@ -118,14 +121,10 @@ class text_reader {
       if (!accept_word("false")) fail("expected true or false");
       return 0;
     }
-    const double out = type == dtype::f32 ? static_cast<double>(real<float>()) : real<double>();
-    const bool integer =
-        out > -9.2e18 && out < 9.2e18 && static_cast<double>(static_cast<std::int64_t>(out)) == out;
-    const bool fits = type == dtype::u8    ? integer && out >= 0 && out <= 255
-                      : type == dtype::i32 ? integer && out >= -0x1p31 && out < 0x1p31
-                      : type == dtype::i64 ? integer
-                                           : true;
-    if (!fits) fail_at(start, "the number is no " + std::string(sinter::name(type)));
+    const double read = type == dtype::f32 ? static_cast<double>(real<float>()) : real<double>();
+    const double out = cast_scalar(dtype::f64, type, read);
+    if (is_integral(type) && out != read)
+      fail_at(start, "the number is no " + std::string(sinter::name(type)));
     return out;
   }
 
