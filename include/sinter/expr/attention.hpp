@@ -35,13 +35,7 @@ struct attention_function {
 
   constexpr handle operator()(handle q, handle k, handle v) const {
     if (!fits(q, k, v)) return q;
-    ir::graph& g = q.graph();
-    const ir::dim rows = q.node.extent(q.rank() - 2), columns = k.node.extent(k.rank() - 2);
-    if (rows == columns) return handle(attended(q.node, k.node, v.node, {}));
-    // The queries are the last places of the keys.
-    return handle(attended(
-        q.node, k.node, v.node,
-        ir::extent_scalar(g, dtype::i64, columns) - ir::extent_scalar(g, dtype::i64, rows)));
+    return handle(attended(q.node, k.node, v.node, at_the_end(q.node, k.node)));
   }
   constexpr handle operator()(handle q, handle k, handle v, handle start) const {
     if (start.rank() != 0) fail(start, code, ir::fault_kind::wrong_rank, start.rank(), 0);
@@ -49,6 +43,14 @@ struct attention_function {
       fail(start, code, ir::fault_kind::wrong_dtype, static_cast<std::int64_t>(start.type()));
     if (!fits(q, k, v)) return q;
     return handle(attended(q.node, k.node, v.node, ir::cast(start.node, dtype::i64)));
+  }
+  constexpr handle masked(handle q, handle k, handle v, handle seen) const {
+    if (seen.type() != dtype::boolean)
+      fail(seen, ir::op::where, ir::fault_kind::wrong_dtype,
+           static_cast<std::int64_t>(seen.type()));
+    if (!fits(q, k, v)) return q;
+    return handle(
+        attended(q.node, k.node, v.node, at_the_end(q.node, k.node), grouped_mask(seen.node)));
   }
 
  private:
@@ -70,7 +72,16 @@ struct attention_function {
     return !q.graph().failed();
   }
 
-  constexpr ir::value attended(ir::value q, ir::value k, ir::value v, ir::value start) const {
+  // Where the queries stand if they are the last places of the keys; nothing for 0.
+  static constexpr ir::value at_the_end(ir::value q, ir::value k) {
+    ir::graph& g = *q.owner;
+    const ir::dim rows = q.extent(q.rank() - 2), columns = k.extent(k.rank() - 2);
+    if (rows == columns) return {};
+    return ir::extent_scalar(g, dtype::i64, columns) - ir::extent_scalar(g, dtype::i64, rows);
+  }
+
+  constexpr ir::value attended(ir::value q, ir::value k, ir::value v, ir::value start,
+                               ir::value mask = {}) const {
     ir::graph& g = *q.owner;
     const ir::symbolic_shape heads = q.shape();
     if (options.group > 1) {
@@ -89,6 +100,7 @@ struct attention_function {
     scores = scores * (options.scale != 0 ? ir::constant_like(scores, options.scale)
                                           : ir::unary(ir::op::rsqrt, depth));
     if (options.causal || options.window > 0) scores = hidden(scores, start);
+    if (mask.owner != nullptr) scores = only(mask, scores);
     const ir::value weights{
         &g, ir::append(g, ir::op::softmax, {scores.id}, {std::int64_t{1} << (scores.rank() - 1)})};
     const ir::value out = ir::matmul(weights, v);
@@ -127,8 +139,37 @@ struct attention_function {
       const ir::value behind = less(row, column + width);
       seen = both(options.causal ? seen : less(column, row + width), behind);
     }
+    return only(seen, scores);
+  }
+
+  static constexpr ir::value only(ir::value seen, ir::value scores) {
     return ir::where(seen, scores,
                      ir::constant_like(scores, -std::numeric_limits<double>::infinity()));
+  }
+
+  // A mask of [..., heads, m, n] as one of grouped scores.
+  constexpr ir::value grouped_mask(ir::value mask) const {
+    if (options.group == 1 || mask.rank() < 3) return mask;
+    ir::symbolic_shape shape = mask.shape();
+    const auto at = shape.size() - 3;
+    if (shape[at] == ir::dim(1)) return alone(mask);
+    shape[at] = mask.owner->dims.floor_div(shape[at], ir::dim(options.group));
+    shape.insert(shape.begin() + at + 1, ir::dim(options.group));
+    return ir::reshape(mask, shape);
+  }
+};
+
+struct masked_attention_function {
+  static constexpr ir::op code = ir::op::matmul;
+  static constexpr unsigned own_dtype = 0b1000;  // the mask
+  attention_options options;
+
+  template <class Sink>
+  constexpr void attributes(Sink&& sink) const {
+    attention_function{options}.attributes(sink);
+  }
+  constexpr handle operator()(handle q, handle k, handle v, handle seen) const {
+    return attention_function{options}.masked(q, k, v, seen);
   }
 };
 
@@ -208,6 +249,18 @@ constexpr auto attention(Q&& q, K&& k, V&& v, Start&& start,
                          const attention_options& options = {.causal = true}) {
   return sinter::apply(detail::attention_function{options}, std::forward<Q>(q), std::forward<K>(k),
                        std::forward<V>(v), std::forward<Start>(start));
+}
+
+/// Attention where query i sees key j only if `seen`, bools that broadcast against the scores
+/// [..., m, n], says so: [batch, 1, 1, n] hides the ends of shorter sequences of a batch. What the
+/// options hide stays hidden. With groups, `seen` has the heads of the queries as its third axis
+/// from the end, or a constant 1 there. Throws as attention, dtype_error if `seen` is no bool,
+/// shape_error if it does not broadcast.
+template <Operand Q, Operand K, Operand V, Operand Seen>
+constexpr auto masked_attention(Q&& q, K&& k, V&& v, Seen&& seen,
+                                const attention_options& options = {}) {
+  return sinter::apply(detail::masked_attention_function{options}, std::forward<Q>(q),
+                       std::forward<K>(k), std::forward<V>(v), std::forward<Seen>(seen));
 }
 
 /// Attention in `heads` heads that stand side by side along the last axis: queries [..., m, heads *
