@@ -29,6 +29,8 @@ struct plan_options {
   std::size_t memory_budget = 0;
   // Of the search for the cheapest nests, see `eqsat::extract_options`; 0: by their number.
   std::size_t extraction_work = 0;
+  // What the costs of nests are predicted for.
+  planning::machine machine = nominal_machine;
 };
 
 class candidate_enumeration {

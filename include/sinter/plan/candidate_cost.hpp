@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a nest takes, in nanoseconds on the nominal machine, and what one call has to pay for it.
+// What a nest takes, in nanoseconds on the machine planned for, and what one call has to pay for
+// it.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,8 @@ namespace sinter::planning {
 inline constexpr double calls_per_preparation = 1000;
 
 // Nanoseconds for bringing an operand of a product into the kernel's order.
-inline double packing_work(const value_class& operand) {
-  return nominal_machine.packed_element * operand.elements;
+inline double packing_work(const value_class& operand, const machine& m) {
+  return m.packed_element * operand.elements;
 }
 
 // Blocks of rows into which a streamed nest cuts its scores; each goes through all keys.
@@ -31,7 +32,7 @@ class candidate_cost {
   // `all`: the candidates that the parts of grouped ones are among.
   candidate_cost(const value_graph& g, const cut_enumeration& cuts,
                  const std::vector<candidate>& all)
-      : g_(g), cuts_(cuts), all_(all) {}
+      : g_(g), machine_(g.machine()), cuts_(cuts), all_(all) {}
 
   // Fills in the nanoseconds and the cost.
   void set(candidate& c) const {
@@ -56,7 +57,7 @@ class candidate_cost {
   double packing_of(const candidate& c) const {
     double work = 0;
     for (int right : c.packed)
-      if (right >= 0) work += packing_work(g_[right]);
+      if (right >= 0) work += packing_work(g_[right], machine_);
     for (int i : c.parts) work += packing_of(part(i));
     return work;
   }
@@ -67,7 +68,7 @@ class candidate_cost {
 
   double traffic(int value) const {
     const double bytes = bytes_of(value);
-    return bytes * byte_cost(bytes);
+    return bytes * byte_cost(bytes, machine_);
   }
 
   double nanoseconds(const candidate& c) const {
@@ -80,12 +81,12 @@ class candidate_cost {
       const cut& inside = c.parts.empty() ? c.inside : part(c.parts[0]).inside;
       // The left factor is packed once, or read and packed for each product.
       if (keeps_left(inside))
-        work -= shared * packing_work(g_[inside.factors[0]]);
+        work -= shared * packing_work(g_[inside.factors[0]], machine_);
       else
         memory += shared * traffic(resolve(g_, inside.factors[0]).base);
     }
     // Loads and arithmetic overlap, but not wholly: the larger, and a fifth of the smaller.
-    return nominal_machine.launch + std::max(memory, work) + 0.2 * std::min(memory, work);
+    return machine_.launch + std::max(memory, work) + 0.2 * std::min(memory, work);
   }
 
   double work_of(const candidate& c) const {
@@ -95,13 +96,13 @@ class candidate_cost {
     work += strided_loads(c);
     switch (c.kind) {
       case nest_kind::column:
-        work += micro_work(ir::op::reduce_sum, g_[c.root].type) *
+        work += micro_work(ir::op::reduce_sum, g_[c.root].type, machine_) *
                 g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
-        work += nominal_machine.column_batch * (column_batches(c) - 1);
+        work += machine_.column_batch * (column_batches(c) - 1);
         break;
       case nest_kind::tile:
         if (c.reordered)
-          work += 4 * nominal_machine.strided_element *
+          work += 4 * machine_.strided_element *
                   g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
         work += row_overhead(c);
         break;
@@ -157,8 +158,8 @@ class candidate_cost {
       const double k = static_cast<double>(
           g_.extent(a.shape[g_.payload(f).attributes[0] != 0 ? rank - 2 : rank - 1]));
       // Packing both operands once, and the product.
-      return 2 * nominal_machine.flop * g_[v].elements * k * width_factor(g_[v].type) +
-             packing_work(a) + packing_work(g_[f.operands[1]]);
+      return 2 * machine_.flop * g_[v].elements * k * width_factor(g_[v].type) +
+             packing_work(a, machine_) + packing_work(g_[f.operands[1]], machine_);
     }
     const bool reduces = f.fused < 0 && ir::info(f.code).kind == ir::kind::reduction;
     return f.work * (reduces ? g_[f.operands[0]].elements : g_[v].elements);
@@ -175,11 +176,11 @@ class candidate_cost {
         std::ceil(static_cast<double>(g_.extent(scores.shape[rank - 1])) / 512);
     const double packed = g_[c.weighted.values].elements * row_blocks +
                           g_[c.inside.factors[1]].elements * (row_blocks - 1);
-    return 2 * nominal_machine.flop * scores.elements * n * width_factor(scores.type) +
-           scores.elements * (micro_work(ir::op::exp, scores.type) +
-                              micro_work(ir::op::reduce_max, scores.type)) +
-           g_[c.root].elements * column_blocks * micro_work(ir::op::mul, scores.type) +
-           nominal_machine.packed_element * packed;
+    return 2 * machine_.flop * scores.elements * n * width_factor(scores.type) +
+           scores.elements * (micro_work(ir::op::exp, scores.type, machine_) +
+                              micro_work(ir::op::reduce_max, scores.type, machine_)) +
+           g_[c.root].elements * column_blocks * micro_work(ir::op::mul, scores.type, machine_) +
+           machine_.packed_element * packed;
   }
 
   // Views whose elements do not lie side by side along the last axis are gathered one by one.
@@ -188,7 +189,7 @@ class candidate_cost {
     double work = 0;
     for (int leaf : c.inside.leaves) {
       for (const view_step& s : resolve(g_, leaf).steps)
-        if (scatters_last_axis(s)) work += nominal_machine.strided_element * g_[leaf].elements;
+        if (scatters_last_axis(s)) work += machine_.strided_element * g_[leaf].elements;
     }
     return work;
   }
@@ -208,10 +209,11 @@ class candidate_cost {
       if (!from.empty() && from.back() == ir::dim(1) && !(g_[leaf].shape.back() == ir::dim(1)))
         events += g_[view.base].elements;
     }
-    return nominal_machine.row * events;
+    return machine_.row * events;
   }
 
   const value_graph& g_;
+  const machine& machine_;
   const cut_enumeration& cuts_;
   const std::vector<candidate>& all_;
 };

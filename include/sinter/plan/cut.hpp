@@ -303,18 +303,18 @@ class cut_enumeration {
         elements = g_[each.operands[0]].elements;
       cost += each.work * elements;
       if (each.code == ir::op::matmul && each.fused < 0)
-        cost += nominal_machine.flop * 2 * value.elements * inner_extent(each);
+        cost += g_.machine().flop * 2 * value.elements * inner_extent(each);
     }
     for (int leaf : c.leaves) {
       if (g_[leaf].scalar()) continue;
       const int base = base_[static_cast<std::size_t>(leaf)];
       const double bytes = g_[base].elements * static_cast<double>(size_of(g_[base].type));
       const bool given = g_[base].find(ir::op::argument) != nullptr || g_[base].fixed;
-      cost += bytes * byte_cost(bytes) * (given ? 1 : 2);
+      cost += bytes * byte_cost(bytes, g_.machine()) * (given ? 1 : 2);
       // Area flow (Manohararajah et al. 2006): making the leaf is shared among those who use it.
       if (!given)
-        cost += nominal_machine.launch + best_[static_cast<std::size_t>(base)] /
-                                             std::max(1.0, users_[static_cast<std::size_t>(base)]);
+        cost += g_.machine().launch + best_[static_cast<std::size_t>(base)] /
+                                          std::max(1.0, users_[static_cast<std::size_t>(base)]);
     }
     c.cost = cost;
   }

@@ -99,9 +99,9 @@ class lowering {
     n.body.push_back(load);
     n.stores.push_back({0, add_buffer(place::output, number, value)});
     n.predicted_nanoseconds =
-        nominal_machine.launch + 2 * g_[value].elements *
-                                     static_cast<double>(size_of(g_[value].type)) *
-                                     nominal_machine.l2_byte;
+        g_.machine().launch + 2 * g_[value].elements *
+                                  static_cast<double>(size_of(g_[value].type)) *
+                                  g_.machine().l2_byte;
     out_.nests.push_back(std::move(n));
   }
 
@@ -315,7 +315,7 @@ class lowering {
     const int buffer = add_buffer(place::arena, 0, value);
     out_.buffers.back().shape = {dims.mul(padded, k)};
     n.stores.push_back({0, buffer});
-    n.predicted_nanoseconds = nominal_machine.launch + packing_work(matrix);
+    n.predicted_nanoseconds = g_.machine().launch + packing_work(matrix, g_.machine());
     out_.nests.push_back(std::move(n));
     packed_.push_back({value, transpose, buffer});
     return buffer;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The machine as the cost model sees it: a built-in table, in nanoseconds of one core. Absolute
-// accuracy does not matter, ratios do: they decide what is fused, stored and recomputed. Never
-// measured in the running program, so that a plan depends on shapes alone.
+// The machine as the cost model sees it: a table, in nanoseconds of one core. Absolute accuracy
+// does not matter, ratios do: they decide what is fused, stored and recomputed. The built-in one is
+// the default, so that a plan depends on shapes alone; a program may be given another
+// (function/calibration.hpp), which is a value, never timings of the running program.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +29,8 @@ struct machine {
   double column_batch = 80;      // a batch of a column nest: its accumulators, two tile programs
   double strided_element = 1.0;  // an element that is gathered one by one
   double packed_element = 0.15;  // an element of a product's operand, rearranged for the kernel
+
+  friend bool operator==(const machine&, const machine&) = default;
 };
 
 inline constexpr machine nominal_machine{};
@@ -37,7 +40,7 @@ inline constexpr machine nominal_machine{};
 inline constexpr std::size_t packed_limit = 2 << 20;
 
 // Nanoseconds per byte for a buffer of this size that the step before left where it fits.
-inline double byte_cost(double bytes, const machine& m = nominal_machine) {
+inline double byte_cost(double bytes, const machine& m) {
   if (bytes <= m.l2_bytes) return m.l2_byte;
   if (bytes <= m.last_level_bytes) return m.last_level_byte;
   return m.dram_byte;
@@ -50,7 +53,7 @@ inline double width_factor(dtype type) {
 }
 
 // One element of a micro-op: its work, and its operands through L1.
-inline double micro_work(ir::op code, dtype type, const machine& m = nominal_machine) {
+inline double micro_work(ir::op code, dtype type, const machine& m) {
   const ir::op_info& row = ir::info(code);
   if (row.kind != ir::kind::elementwise && row.kind != ir::kind::reduction &&
       code != ir::op::iota && code != ir::op::random_uniform)
@@ -61,7 +64,7 @@ inline double micro_work(ir::op code, dtype type, const machine& m = nominal_mac
 
 // One element of a superinstruction: the same work, but only leaves and the result pass through
 // memory.
-inline double fused_work(const ir::region& r, const machine& m = nominal_machine) {
+inline double fused_work(const ir::region& r, const machine& m) {
   double work = m.tile_operand;
   for (int k = 0; k < r.leaf_count; ++k)
     if (!r.is_scalar(k)) work += m.tile_operand;

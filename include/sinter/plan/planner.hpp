@@ -62,7 +62,7 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   graph.language().terms().symbol_values.assign(symbols.begin(), symbols.end());
   if (symbols.empty()) graph.language().terms().symbol_values.push_back(0);
 
-  const value_graph values(graph, output_classes, instructions);
+  const value_graph values(graph, output_classes, instructions, options.machine);
   std::vector<int> roots;
   std::vector<wanted> outputs;
   for (std::size_t k = 0; k < output_classes.size(); ++k) {

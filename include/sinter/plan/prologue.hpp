@@ -78,7 +78,7 @@ class prologue_finder {
       // A part may be a copy; a whole operand that is one is better read where it is.
       if (result.form < 0 && split_.empty()) return std::nullopt;
       if (g_[result.value].is_constant || g_[result.value].scalar()) return std::nullopt;
-      out.work += (work_ + nominal_machine.tile_operand) * width;
+      out.work += (work_ + g_.machine().tile_operand) * width;
       columns += width;
       out.parts.push_back(std::move(part));
     }
@@ -222,7 +222,7 @@ class prologue_finder {
   double load_work(int value) const {
     const resolved_view view = resolve(g_, value);
     if (g_[view.base].is_constant || g_[view.base].scalar()) return 0;
-    double work = nominal_machine.tile_operand * width_factor(g_[view.base].type);
+    double work = g_.machine().tile_operand * width_factor(g_[view.base].type);
     for (const view_step& s : view.steps) work += jump_work(s);
     return work;
   }
@@ -233,14 +233,15 @@ class prologue_finder {
     const value_class& v = g_[value];
     if (is_leaf(value) || depth == 0) return 0;
     const double bytes = v.elements * static_cast<double>(size_of(v.type));
-    double cost = nominal_machine.launch + bytes * byte_cost(bytes) + cuts_.estimate(value);
+    double cost =
+        g_.machine().launch + bytes * byte_cost(bytes, g_.machine()) + cuts_.estimate(value);
     if (cuts_.estimate(value) == 0)
       for (int operand : v.forms.front().operands) cost += making(operand, depth - 1);
     return cost;
   }
 
-  static double jump_work(const view_step& s) {
-    return scatters_last_axis(s) ? nominal_machine.strided_element : 0;
+  double jump_work(const view_step& s) const {
+    return scatters_last_axis(s) ? g_.machine().strided_element : 0;
   }
 
   // Appends what computes `value`, seen through `steps`, and returns its place. `path` numbers the

@@ -60,9 +60,11 @@ inline bool executable(ir::op code) {
 class value_graph {
  public:
   value_graph(const tensor_egraph& graph, std::span<const class_id> roots,
-              std::span<const ir::instruction> instructions)
+              std::span<const ir::instruction> instructions,
+              const planning::machine& machine = nominal_machine)
       : graph_(graph),
         instructions_(instructions),
+        machine_(machine),
         number_(graph.class_id_end(), -1),
         state_(graph.class_id_end(), unseen) {
     for (class_id root : roots) visit(graph.find(root));
@@ -80,6 +82,8 @@ class value_graph {
   }
 
   const tensor_egraph& graph() const { return graph_; }
+  /// What costs are predicted for.
+  const planning::machine& machine() const { return machine_; }
   const std::vector<value_class>& values() const { return values_; }
   const value_class& operator[](int v) const { return values_[static_cast<std::size_t>(v)]; }
   int size() const { return static_cast<int>(values_.size()); }
@@ -175,9 +179,9 @@ class value_graph {
         const ir::region& structure = instructions_[node.payload].structure;
         f.fused = static_cast<int>(node.payload);
         f.code = structure.code(structure.node_count - 1);
-        f.work = fused_work(instructions_[node.payload].structure);
+        f.work = fused_work(structure, machine_);
       } else {
-        f.work = micro_work(f.code, v.type);
+        f.work = micro_work(f.code, v.type, machine_);
       }
       v.forms.push_back(std::move(f));
     }
@@ -192,6 +196,7 @@ class value_graph {
 
   const tensor_egraph& graph_;
   std::span<const ir::instruction> instructions_;
+  planning::machine machine_;
   std::vector<value_class> values_;
   std::vector<int> number_;
   std::vector<std::uint8_t> state_;
