@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <type_traits>
 
@@ -93,15 +94,22 @@ argument_memory memory_of(const S& stored) {
   return m;
 }
 
+// Calls take(value) for every symbol, in the order in which write_arguments numbers them.
+template <class Take>
+void for_each_symbol(std::span<const argument_spec> specs,
+                     std::span<const argument_memory> arguments, Take take) {
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    for (int axis = 0; axis < specs[i].extents.rank; ++axis)
+      if (!specs[i].extents.is_static(axis)) take(arguments[i].shape[axis]);
+}
+
 template <argument_spec... Spec>
 std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> symbols_of(
     const std::array<argument_memory, sizeof...(Spec)>& arguments) {
   std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> out{};
-  const std::array<argument_spec, sizeof...(Spec)> specs{Spec...};
   [[maybe_unused]] std::size_t at = 0;
-  for (std::size_t i = 0; i < specs.size(); ++i)
-    for (int axis = 0; axis < specs[i].extents.rank; ++axis)
-      if (!specs[i].extents.is_static(axis)) out[at++] = arguments[i].shape[axis];
+  for_each_symbol(std::array<argument_spec, sizeof...(Spec)>{Spec...}, arguments,
+                  [&](std::int64_t value) { out[at++] = value; });
   return out;
 }
 

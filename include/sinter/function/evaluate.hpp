@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Expressions that are evaluated directly: `tensor<float, 2> y = relu(matmul(x, w) + b);`. The same
-// graph, optimizer and executor as a fused function; the plan is kept in a static of the
-// expression's type, keyed by attribute values, by which leaves are the same memory, and by shape
-// class.
+// graph, optimizer and executor as a fused function; plans are kept in a static of the expression's
+// type, keyed by attribute values, by which leaves are the same memory, and by shape class; see
+// evaluation_cache.hpp.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <sinter/function/evaluation_cache.hpp>
 #include <sinter/function/fuse.hpp>
 
 namespace sinter {
@@ -67,17 +67,8 @@ leaf_list leaves_of(const E& e) {
 template <class E>
 ir::graph trace_expression(const E& e, const leaf_list& leaves) {
   ir::graph g;
-  std::vector<handle> arguments;
-  std::int64_t symbols = 0;
-  for (std::size_t i = 0; i < leaves.specs.size(); ++i) {
-    ir::symbolic_shape shape;
-    for (int axis = 0; axis < leaves.specs[i].extents.rank; ++axis)
-      shape.push_back(leaves.specs[i].extents.is_static(axis)
-                          ? ir::dim(leaves.specs[i].extents[axis])
-                          : g.dims.symbol(symbols++));
-    arguments.push_back(handle(
-        ir::argument(g, leaves.specs[i].type, static_cast<int>(i), shape, leaves.specs[i].weak)));
-  }
+  std::vector<handle> arguments(leaves.specs.size());
+  write_arguments(g, leaves.specs, arguments);
   std::size_t next = 0;
   const handle result = e.trace([&](const auto&) { return arguments[leaves.number_of[next++]]; });
   g.outputs.push_back({result.node.id, -1});
@@ -138,24 +129,15 @@ program_code expression_code() {
   return code;
 }
 
-// The programs of one expression type, by key.
-struct program_cache {
-  std::mutex mutex;
-  std::vector<std::pair<std::vector<std::int64_t>, std::unique_ptr<program>>> programs;
-};
-
 template <class E, class T>
-program& program_of(const E& e, const leaf_list& leaves) {
-  static program_cache cache;
+std::shared_ptr<program> program_of(const E& e, const leaf_list& leaves) {
+  static registered_programs programs;
   std::vector<std::int64_t> key;
   e.append_key(key);
   for (std::size_t number : leaves.number_of) key.push_back(static_cast<std::int64_t>(number));
-  const std::scoped_lock lock(cache.mutex);
-  for (const auto& each : cache.programs)
-    if (each.first == key) return *each.second;
-  auto made = std::make_unique<program>(trace_expression(e, leaves), expression_code<E, T>());
-  cache.programs.emplace_back(std::move(key), std::move(made));
-  return *cache.programs.back().second;
+  return programs.find_or_make(std::move(key), [&] {
+    return std::make_shared<program>(trace_expression(e, leaves), expression_code<E, T>());
+  });
 }
 
 // What the compiler can see to be wrong does not compile; the rest throws.
@@ -170,13 +152,11 @@ struct evaluation_check<expression<Function, Captured...>> {
 template <class E, class T, extents_spec Extents>
 void evaluate_checked(const E& e, tensor<T, Extents>& out) {
   const leaf_list leaves = leaves_of(e);
-  program& p = program_of<E, T>(e, leaves);
+  const std::shared_ptr<program> p = program_of<E, T>(e, leaves);
   std::vector<std::int64_t> symbols;
-  for (std::size_t i = 0; i < leaves.specs.size(); ++i)
-    for (int axis = 0; axis < leaves.specs[i].extents.rank; ++axis)
-      if (!leaves.specs[i].extents.is_static(axis))
-        symbols.push_back(leaves.arguments[i].shape[axis]);
-  program::prepared_call call = p.prepare(leaves.arguments, symbols);
+  for_each_symbol(leaves.specs, leaves.arguments,
+                  [&](std::int64_t value) { symbols.push_back(value); });
+  program::prepared_call call = p->prepare(leaves.arguments, symbols);
   if (call.output_type(0) != dtype_of<T>)
     throw dtype_error("evaluate: the expression is " + std::string(name(call.output_type(0))) +
                       " where the tensor is " + std::string(name(dtype_of<T>)));
@@ -186,7 +166,7 @@ void evaluate_checked(const E& e, tensor<T, Extents>& out) {
   tensor<T, Extents> fresh = tensor<T, Extents>::uninitialized(shape);
   const output_memory memory[] = {
       {fresh.data(), static_cast<std::size_t>(fresh.size()) * sizeof(T)}};
-  p.run(call, leaves.arguments, memory);
+  p->run(call, leaves.arguments, memory);
   out = std::move(fresh);
 }
 

@@ -163,10 +163,10 @@ SINTER_INLINE std::string program::explain(prepared_call& call,
   const auto origins_of = [&](const planning::plan& p) {
     return detail::origins_of(*call.shapes_, p, options_, code_.instructions);
   };
-  std::string out =
-      detail::explain_text(*call.shapes_, made, symbols, origins_of(made.plan),
-                           detail::measure_nests(*call.executor_, made.plan.nests.size(), arguments,
-                                                 outputs, detail::kept_values(call.kept_)));
+  std::string out = detail::explain_text(
+      *call.shapes_, made, symbols, origins_of(made.plan),
+      detail::measure_nests(**call.executor_, made.plan.nests.size(), arguments, outputs,
+                            detail::kept_values(call.kept_)));
   if (call.kept_) {
     const std::scoped_lock lock(mutex_);
     const detail::preparation& prepared = *call.plan_->preparation;

@@ -16,7 +16,7 @@ namespace sinter {
 /// folding, concatenating or packing `w` is then done once, and every later call reads the result,
 /// until `w` changes. Which arguments are frozen is part of what a plan is made for; what was
 /// computed is kept in the function object, for as long as the tensors it comes from live unchanged
-/// (and for at most 256 sets of them per plan).
+/// (and for at most cache_limits::prepared sets of them per plan).
 ///
 /// The promise: who writes elements of a frozen tensor by hand (by index, through a pointer, a
 /// reference or a view) calls `w.touch()` behind it, or the old values may be used. Changes made by

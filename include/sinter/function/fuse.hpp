@@ -102,13 +102,7 @@ class fused {
   program_statistics statistics() const {
     const std::scoped_lock lock(state_->mutex);
     program_statistics total;
-    for (const auto& each : state_->programs) {
-      const program_statistics s = each.second->statistics();
-      total.calls += s.calls;
-      total.saturations += s.saturations;
-      total.extractions += s.extractions;
-      total.preparations += s.preparations;
-    }
+    for (const auto& each : state_->programs) total += each.second->statistics();
     return total;
   }
 

@@ -134,16 +134,17 @@ class graph_builder {
 
   /// The function that computes these outputs from all arguments. The builder stays as it is, and
   /// may compile others. Throws graph_error if an argument is assigned twice, or if an assigned one
-  /// is bound, and as graph_function.
-  graph_function compile(std::span<const graph_output> outputs,
-                         program_options options = {}) const {
-    graph_function f(graph_of(outputs), std::move(options));
+  /// is bound, and as graph_function. With `plans`, functions of equal graphs share what is
+  /// planned; see plan_cache.
+  graph_function compile(std::span<const graph_output> outputs, program_options options = {},
+                         plan_cache* plans = nullptr) const {
+    graph_function f(graph_of(outputs), std::move(options), plans);
     for (const auto& bind : state_->bindings) bind(f);
     return f;
   }
-  graph_function compile(std::initializer_list<graph_output> outputs,
-                         program_options options = {}) const {
-    return compile(std::span(outputs.begin(), outputs.size()), std::move(options));
+  graph_function compile(std::initializer_list<graph_output> outputs, program_options options = {},
+                         plan_cache* plans = nullptr) const {
+    return compile(std::span(outputs.begin(), outputs.size()), std::move(options), plans);
   }
 
   /// The graph with these outputs, for `ir::to_text` (which parse_graph reads) and graph_function.

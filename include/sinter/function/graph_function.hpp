@@ -19,6 +19,7 @@
 #include <sinter/autodiff/reverse.hpp>
 #include <sinter/function/code.hpp>
 #include <sinter/function/graph_argument.hpp>
+#include <sinter/function/plan_cache.hpp>
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/verify.hpp>
 
@@ -38,8 +39,10 @@ class graph_function {
   /// The function of a graph, which may hold gradients. Throws graph_error if the graph breaks a
   /// rule of the representation, if argument numbers have gaps, or if a symbol is an extent of no
   /// argument; shape_error or dtype_error where a gradient is of no floating scalar.
-  explicit graph_function(const ir::graph& g, program_options options = {})
-      : state_(std::make_shared<state>(g, std::move(options))) {}
+  /// With `plans`, functions of equal graphs share what is planned; see plan_cache.
+  explicit graph_function(const ir::graph& g, program_options options = {},
+                          plan_cache* plans = nullptr)
+      : state_(std::make_shared<state>(expanded(g), std::move(options), plans)) {}
 
   /// Arguments by number, those that are bound included: "argument 1" where they have no name.
   std::size_t argument_count() const { return state_->arguments.size(); }
@@ -52,7 +55,7 @@ class graph_function {
     return static_cast<int>(place - names.begin());
   }
   /// The graph, gradients written out.
-  const ir::graph& traced() const { return state_->program.traced(); }
+  const ir::graph& traced() const { return state_->program->traced(); }
 
   /// Fixes an argument to these elements, which are shared as `frozen` ones: what follows from
   /// bound arguments alone is computed once, the promise is that of `frozen`. Calls then leave it
@@ -64,7 +67,7 @@ class graph_function {
     argument& a = state_->arguments[static_cast<std::size_t>(number)];
     const std::string who = "bind: " + traced().argument_text(number);
     if (a.bound) throw graph_error(who + " is bound already");
-    if (state_->program.assigns(number)) throw graph_error(who + " is assigned by the function");
+    if (state_->program->assigns(number)) throw graph_error(who + " is assigned by the function");
     if (x.type() != a.type)
       throw dtype_error(who + ": " + std::string(name(x.type())) + " where " +
                         std::string(name(a.type)) + " is expected");
@@ -120,14 +123,14 @@ class graph_function {
       m.strides = row_major_strides(m.shape);
       memory.push_back(std::move(m));
     }
-    state_->program.prepare(memory, checked_symbols(*state_, memory));
+    state_->program->prepare(memory, checked_symbols(*state_, memory));
   }
   void prepare(std::initializer_list<named_extent> extents) const { prepare(as_span(extents)); }
 
   /// What the optimizer did for arguments of these shapes; see fused::explain.
   std::string explain(std::span<const graph_argument> arguments) const {
     call c(*state_, arguments);
-    return state_->program.explain(c.prepared, c.memory, c.symbols);
+    return state_->program->explain(c.prepared, c.memory, c.symbols);
   }
   std::string explain(std::initializer_list<graph_argument> arguments) const {
     return explain(as_span(arguments));
@@ -135,12 +138,12 @@ class graph_function {
   /// The saturated e-graph as a program that egglog replays; see fused::egglog.
   std::string egglog(std::span<const graph_argument> arguments) const {
     call c(*state_, arguments);
-    return state_->program.egglog(c.prepared);
+    return state_->program->egglog(c.prepared);
   }
   std::string egglog(std::initializer_list<graph_argument> arguments) const {
     return egglog(as_span(arguments));
   }
-  program_statistics statistics() const { return state_->program.statistics(); }
+  program_statistics statistics() const { return state_->program->statistics(); }
 
  private:
   struct argument {
@@ -150,20 +153,22 @@ class graph_function {
   };
 
   struct state {
-    state(const ir::graph& g, program_options options)
-        : program(expanded(g), detail::all_code(), std::move(options)) {
-      const ir::graph& traced = program.traced();
+    state(const ir::graph& g, program_options options, plan_cache* plans)
+        : program(plans != nullptr ? plans->find_or_make(g, detail::all_code, options)
+                                   : std::make_shared<sinter::program>(g, detail::all_code(),
+                                                                       std::move(options))) {
+      const ir::graph& traced = program->traced();
       for (int id = 0; id < traced.size(); ++id) {
         if (traced[id].code != ir::op::argument) continue;
         const auto number = static_cast<std::size_t>(traced.attributes(id)[1]);
         if (arguments.size() <= number) arguments.resize(number + 1);
         arguments[number] = {traced[id].type, traced[id].shape, std::nullopt};
       }
-      for (std::size_t k = 0; k < program.assigned().size(); ++k)
-        if (program.assigned()[k] < 0) results.push_back(k);
+      for (std::size_t k = 0; k < program->assigned().size(); ++k)
+        if (program->assigned()[k] < 0) results.push_back(k);
     }
 
-    sinter::program program;
+    std::shared_ptr<sinter::program> program;
     std::vector<argument> arguments;   // by number
     std::vector<std::size_t> results;  // the outputs that are not assigned
   };
@@ -191,7 +196,7 @@ class graph_function {
       const state& s, std::span<const detail::argument_memory> memory) {
     std::vector<std::int64_t> values;
     for (std::size_t i = 0; i < memory.size(); ++i)
-      ir::match_extents(s.program.traced(), static_cast<std::int64_t>(i), s.arguments[i].shape,
+      ir::match_extents(s.program->traced(), static_cast<std::int64_t>(i), s.arguments[i].shape,
                         memory[i].shape, values);
     return values;
   }
@@ -203,7 +208,7 @@ class graph_function {
         : owner(s),
           memory(joined(s, given)),
           symbols(checked_symbols(s, memory)),
-          prepared(s.program, memory, symbols) {
+          prepared(*s.program, memory, symbols) {
       targets.resize(memory.size());
       for (std::size_t i = 0, next = 0; i < memory.size(); ++i)
         if (!s.arguments[i].bound) targets[i] = &given[next++];
@@ -226,7 +231,7 @@ class graph_function {
         }
         const graph_argument& x = given[next++];
         if (x.type() != a.type)
-          throw dtype_error(s.program.traced().argument_text(static_cast<std::int64_t>(i)) + ": " +
+          throw dtype_error(s.program->traced().argument_text(static_cast<std::int64_t>(i)) + ": " +
                             std::string(name(x.type())) + " where " + std::string(name(a.type)) +
                             " is expected");
         out.push_back(x.memory());
@@ -236,7 +241,7 @@ class graph_function {
 
     // `results`: where those outputs go that are not assigned.
     void run(std::span<const detail::output_memory> results) {
-      const std::vector<int>& assigned = owner.program.assigned();
+      const std::vector<int>& assigned = owner.program->assigned();
       std::vector<detail::output_memory> out(assigned.size());
       for (std::size_t i = 0; i < results.size(); ++i) out[owner.results[i]] = results[i];
       for (std::size_t k = 0; k < assigned.size(); ++k) {
@@ -247,7 +252,7 @@ class graph_function {
       }
       for (int a : assigned)
         if (a >= 0) targets[static_cast<std::size_t>(a)]->touch();
-      owner.program.run(prepared, memory, out);
+      owner.program->run(prepared, memory, out);
     }
 
     state& owner;

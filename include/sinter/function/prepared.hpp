@@ -120,10 +120,9 @@ struct prepared_values {
 // class whose preparing parts are the same share it, because a new batch size needs no new weights.
 class preparation {
  public:
-  // As many layers may call one function before a set is dropped that is still of use.
-  static constexpr std::size_t limit = 256;
-
-  explicit preparation(planning::plan p) : plan_(std::move(p)) {}
+  // `limit`: of the sets that are kept.
+  preparation(planning::plan p, std::size_t limit)
+      : plan_(std::move(p)), limit_(std::max<std::size_t>(1, limit)) {}
 
   const planning::plan& plan() const { return plan_; }
   // How often values were computed.
@@ -145,12 +144,15 @@ class preparation {
     return nullptr;
   }
 
-  void keep(std::shared_ptr<prepared_values> made) {
+  // Returns how many sets had to make room for it.
+  std::size_t keep(std::shared_ptr<prepared_values> made) {
     ++runs_;
-    if (sets_.size() == limit)
+    const std::size_t full = sets_.size() >= limit_ ? 1 : 0;
+    if (full != 0)
       sets_.erase(std::ranges::min_element(sets_, {}, [](const auto& s) { return s->last_use; }));
     made->last_use = ++clock_;
     sets_.push_back(std::move(made));
+    return full;
   }
 
   // Drops what nobody can ask for again, now that these arguments are asked for.
@@ -162,7 +164,7 @@ class preparation {
  private:
   planning::plan plan_;
   std::vector<std::shared_ptr<prepared_values>> sets_;
-  std::size_t clock_ = 0, runs_ = 0;
+  std::size_t limit_, clock_ = 0, runs_ = 0;
 };
 
 }  // namespace sinter::detail

@@ -19,11 +19,29 @@
 #include <sinter/exec/kernel_table.hpp>
 #include <sinter/graph/graph.hpp>
 #include <sinter/graph/region.hpp>
+#include <sinter/plan/machine.hpp>
 #include <sinter/support/separate.hpp>
 #include <sinter/tensor/contents.hpp>
 #include <sinter/tensor/extents.hpp>
 
 namespace sinter {
+
+/// How much a function keeps. Where it is full, what was used least recently goes, and is made
+/// again when it is needed. Numbers below 1 count as 1.
+struct cache_limits {
+  /// Classes of shapes, each with a saturated e-graph: 16 cover four dynamic extents in every
+  /// combination of one and not one.
+  std::size_t classes = 16;
+  /// Plans per class: 64 cover two extents in eight powers of two each.
+  std::size_t buckets = 64;
+  /// Executors per plan that wait for a call, each with an arena: as many as threads that call at
+  /// one time.
+  std::size_t executors = 64;
+  /// Sets of values computed from frozen arguments, per plan: as many layers may call one function.
+  std::size_t prepared = 256;
+
+  friend bool operator==(const cache_limits&, const cache_limits&) = default;
+};
 
 /// What a program may do to a graph, and how much it may spend on it.
 struct program_options {
@@ -45,6 +63,13 @@ struct program_options {
   /// larger ones within some 1 % of it; `explain` says how far. 20 million prove a training step of
   /// 300 ops. The same work gives the same plan on every machine.
   std::size_t extraction_work = 0;
+  /// The machine that costs are predicted for. With the nominal one a function has the same plan
+  /// everywhere; `calibrated_machine()` (function/calibration.hpp) is the one at hand.
+  planning::machine machine = planning::nominal_machine;
+  /// How much is kept between calls.
+  cache_limits keep{};
+
+  friend bool operator==(const program_options&, const program_options&) = default;
 };
 
 /// The code a program runs: what was compiled for it. Kernels for the dtypes that occur,
@@ -65,6 +90,26 @@ struct program_statistics {
   std::size_t extractions = 0;
   /// How often values were computed that `frozen` arguments let the program keep.
   std::size_t preparations = 0;
+  /// Calls (and `prepare`, `explain`) that found their plan, and those that had to make it.
+  std::size_t hits = 0, misses = 0;
+  /// Classes, plans, executors and sets of prepared values that were dropped for want of room; see
+  /// cache_limits.
+  std::size_t evictions = 0;
+  /// Plans that are kept, and bytes of the arenas of their executors, those in use included.
+  std::size_t plans = 0, arena_bytes = 0;
+
+  program_statistics& operator+=(const program_statistics& other) {
+    calls += other.calls;
+    saturations += other.saturations;
+    extractions += other.extractions;
+    preparations += other.preparations;
+    hits += other.hits;
+    misses += other.misses;
+    evictions += other.evictions;
+    plans += other.plans;
+    arena_bytes += other.arena_bytes;
+    return *this;
+  }
 };
 
 namespace exec {
@@ -97,6 +142,7 @@ struct output_memory {
 struct shape_class;
 struct bucket;
 struct prepared_values;
+class counted_executor;
 
 }  // namespace detail
 
@@ -142,7 +188,7 @@ class program {
     std::shared_ptr<detail::shape_class> shapes_;
     std::shared_ptr<detail::bucket> plan_;
     std::shared_ptr<const detail::prepared_values> kept_;  // null where nothing is prepared
-    std::unique_ptr<exec::executor> executor_;
+    std::unique_ptr<detail::counted_executor> executor_;
   };
 
   prepared_call prepare(std::span<const detail::argument_memory> arguments,
@@ -162,12 +208,7 @@ class program {
   // The saturated e-graph of the call's shape class as an egglog program.
   std::string egglog(const prepared_call& call) const;
 
-  program_statistics statistics() const {
-    const std::scoped_lock lock(mutex_);
-    program_statistics out = statistics_;
-    out.calls = calls_.load(std::memory_order_relaxed);
-    return out;
-  }
+  program_statistics statistics() const;
   const program_options& options() const { return options_; }
 
  private:
@@ -176,6 +217,9 @@ class program {
   std::shared_ptr<detail::bucket> bucket_of(detail::shape_class& c,
                                             std::span<const std::int64_t> symbols);
   void saturate(detail::shape_class& c) const;
+  template <class T>
+  std::shared_ptr<T> keep(std::vector<std::shared_ptr<T>>& kept, std::shared_ptr<T> made,
+                          std::size_t limit);
   std::shared_ptr<const detail::prepared_values> values_for(
       detail::bucket& b, std::span<const detail::argument_memory> arguments,
       std::span<const std::int64_t> symbols);
@@ -190,8 +234,11 @@ class program {
 
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<detail::shape_class>> classes_;
-  program_statistics statistics_;  // but for the calls, which are counted without the lock
-  std::atomic<std::size_t> calls_ = 0;
+  program_statistics statistics_;  // but for what the others below count without the lock
+  std::atomic<std::size_t> calls_ = 0, arena_bytes_ = 0;
+  std::size_t clock_ = 0;  // of uses, for what was used least recently
+  // In the order in which they were made, whatever their last use: of two classes that hold an
+  // extent the older one plans for it, every time.
 };
 
 }  // namespace sinter

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -20,10 +21,9 @@
 namespace sinter::detail {
 
 // Writes the argument nodes; symbols are numbered through, argument by argument, axis by axis.
-template <argument_spec... Spec>
-constexpr std::array<handle, sizeof...(Spec)> write_arguments(ir::graph& g) {
-  std::array<handle, sizeof...(Spec)> out{};
-  const std::array<argument_spec, sizeof...(Spec)> specs{Spec...};
+// out[i]: argument i.
+constexpr void write_arguments(ir::graph& g, std::span<const argument_spec> specs,
+                               std::span<handle> out) {
   std::int64_t symbols = 0;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     ir::symbolic_shape shape;
@@ -32,6 +32,12 @@ constexpr std::array<handle, sizeof...(Spec)> write_arguments(ir::graph& g) {
                                                        : g.dims.symbol(symbols++));
     out[i] = handle(ir::argument(g, specs[i].type, static_cast<int>(i), shape, specs[i].weak));
   }
+}
+
+template <argument_spec... Spec>
+constexpr std::array<handle, sizeof...(Spec)> write_arguments(ir::graph& g) {
+  std::array<handle, sizeof...(Spec)> out{};
+  write_arguments(g, std::array<argument_spec, sizeof...(Spec)>{Spec...}, out);
   return out;
 }
 
