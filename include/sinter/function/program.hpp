@@ -223,6 +223,8 @@ class program {
   std::shared_ptr<const detail::prepared_values> values_for(
       detail::bucket& b, std::span<const detail::argument_memory> arguments,
       std::span<const std::int64_t> symbols);
+  void run_timed(prepared_call& call, std::span<const detail::argument_memory> arguments,
+                 std::span<const detail::output_memory> outputs);
   void check_overlaps(const prepared_call& call, std::span<const detail::argument_memory> arguments,
                       std::span<const detail::output_memory> outputs) const;
 
@@ -231,14 +233,15 @@ class program {
   program_options options_;
   std::vector<int> assigned_;
   int arguments_ = 0;
+  int number_ = 0;  // in messages; 0 where there are none
 
   mutable std::mutex mutex_;
+  // In the order in which they were made, whatever their last use: of two classes that hold an
+  // extent the older one plans for it, every time.
   std::vector<std::shared_ptr<detail::shape_class>> classes_;
   program_statistics statistics_;  // but for what the others below count without the lock
   std::atomic<std::size_t> calls_ = 0, arena_bytes_ = 0;
   std::size_t clock_ = 0;  // of uses, for what was used least recently
-  // In the order in which they were made, whatever their last use: of two classes that hold an
-  // extent the older one plans for it, every time.
 };
 
 }  // namespace sinter

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a program does: binds its graph to a class of shapes, saturates, plans,
-// runs.
+// What a program does: binds its graph to a class of shapes, saturates, plans, runs.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include <sinter/exec/executor.hpp>
+#include <sinter/function/call_times.hpp>
 #include <sinter/function/prepared.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/graph/bind.hpp>
@@ -23,88 +23,89 @@
 #include <sinter/plan/instructions.hpp>
 #include <sinter/plan/planner.hpp>
 #include <sinter/rules/saturate.hpp>
+#include <sinter/support/debug.hpp>
 
 namespace sinter {
 
 namespace detail {
 
+// An executor, whose arena counts as long as it lives.
+class counted_executor {
+ public:
+  counted_executor(const planning::plan& p, const exec::kernel_table& kernels,
+                   std::atomic<std::size_t>& arena_bytes)
+      : executor_(p, kernels), arena_bytes_(arena_bytes) {
+    arena_bytes_.fetch_add(executor_.arena_bytes(), std::memory_order_relaxed);
+  }
+  counted_executor(const counted_executor&) = delete;
+  counted_executor& operator=(const counted_executor&) = delete;
+  ~counted_executor() {
+    arena_bytes_.fetch_sub(executor_.arena_bytes(), std::memory_order_relaxed);
+  }
+
+  exec::executor& operator*() { return executor_; }
+  exec::executor* operator->() { return &executor_; }
+
+ private:
+  exec::executor executor_;
+  std::atomic<std::size_t>& arena_bytes_;
+};
+
 // One plan and the executors that have been made for it.
 struct bucket {
-  // An executor, whose arena counts as long as it lives.
-  class counted_executor {
-  public:
-    counted_executor(const planning::plan &p, const exec::kernel_table &kernels,
-                     std::atomic<std::size_t> &arena_bytes)
-        : executor_(p, kernels), arena_bytes_(arena_bytes) {
-      arena_bytes_.fetch_add(executor_.arena_bytes(),
-                             std::memory_order_relaxed);
-    }
-    counted_executor(const counted_executor &) = delete;
-    counted_executor &operator=(const counted_executor &) = delete;
-    ~counted_executor() {
-      arena_bytes_.fetch_sub(executor_.arena_bytes(),
-                             std::memory_order_relaxed);
-    }
-
-    exec::executor &operator*() { return executor_; }
-    exec::executor *operator->() { return &executor_; }
-
-  private:
-    exec::executor executor_;
-    std::atomic<std::size_t> &arena_bytes_;
-  };
-
   std::vector<std::int64_t> corner;
   planning::planned planned;
-  std::shared_ptr<detail::preparation>
-      preparation; // null where nothing is prepared
-  std::vector<std::unique_ptr<counted_executor>>
-      idle; // the last one was used last
+  std::shared_ptr<detail::preparation> preparation;     // null where nothing is prepared
+  std::vector<std::unique_ptr<counted_executor>> idle;  // the last one was used last
+  std::size_t number = 0;                               // of the plan, in messages
+  std::shared_ptr<plan_times> times;                    // where calls are timed
   std::size_t last_use = 0;
 };
 
-// One class of shapes and of frozen arguments: the bound graph, its saturated
-// e-graph, a plan per bucket.
+// One class of shapes and of frozen arguments: the bound graph, its saturated e-graph, a plan per
+// bucket.
 struct shape_class {
-  std::vector<bool> frozen; // by argument
+  std::vector<bool> frozen;  // by argument
   ir::graph bound;
   rules::tensor_egraph saturated;
   std::vector<eqsat::class_id> outputs;
-  std::size_t binding_guards =
-      0; // the guards of `bound` before those that rules assumed
+  std::size_t binding_guards = 0;  // the guards of `bound` before those that rules assumed
   std::size_t traced_nodes = 0;
   rules::saturation_report report;
   int fused_nodes = 0;
   std::vector<std::shared_ptr<bucket>> buckets;
-  std::vector<std::shared_ptr<preparation>> preparations; // of the buckets
+  std::vector<std::shared_ptr<preparation>> preparations;  // of the buckets
+  std::size_t last_use = 0;
 
   bool is_of(std::span<const argument_memory> arguments,
              std::span<const std::int64_t> symbols) const {
     for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (frozen[i] != arguments[i].is_frozen)
-        return false;
-    std::size_t last_use = 0;
+      if (frozen[i] != arguments[i].is_frozen) return false;
     return ir::holds(bound, symbols);
   }
 };
 
-inline rules::saturate_options
-saturation_options(const program_options &options) {
+inline rules::saturate_options saturation_options(const program_options& options) {
   rules::saturate_options out;
   out.reassociate = options.reassociate;
   out.disabled = options.disabled_rules;
   return out;
 }
 
+// In debug_report.hpp.
+inline void report_trace(int function, const ir::graph& traced);
+inline void report_class(int function, std::size_t number, const shape_class& c);
+inline void report_plan(int function, std::size_t number, const shape_class& c, const bucket& b,
+                        std::span<const std::int64_t> symbols);
+inline void report_preparation(int function, const prepared_values& made);
+
 // Up to so many arguments and outputs a call builds its lists on the stack.
 inline constexpr std::size_t few = 32;
 
-inline void bind(exec::executor &executor,
-                 std::span<const argument_memory> arguments,
+inline void bind(exec::executor& executor, std::span<const argument_memory> arguments,
                  std::span<const std::int64_t> symbols) {
   const auto bind_all = [&](auto layouts) {
-    for (const argument_memory &a : arguments)
-      layouts.push_back({a.strides});
+    for (const argument_memory& a : arguments) layouts.push_back({a.strides});
     executor.bind(symbols, layouts);
   };
   if (arguments.size() <= few)
@@ -118,62 +119,55 @@ template <class Body>
 void with_pointers(std::span<const argument_memory> arguments,
                    std::span<const output_memory> outputs, Body body) {
   const auto collect = [&](auto in, auto out) {
-    for (const argument_memory &a : arguments)
-      in.push_back(a.data);
-    for (const output_memory &o : outputs)
-      out.push_back(o.data);
+    for (const argument_memory& a : arguments) in.push_back(a.data);
+    for (const output_memory& o : outputs) out.push_back(o.data);
     body(in, out);
   };
   if (arguments.size() <= few && outputs.size() <= few)
-    collect(inline_vector<const void *, few>{}, inline_vector<void *, few>{});
+    collect(inline_vector<const void*, few>{}, inline_vector<void*, few>{});
   else
-    collect(std::vector<const void *>{}, std::vector<void *>{});
+    collect(std::vector<const void*>{}, std::vector<void*>{});
 }
 
 // Behind each nest of a run: notes the time it took.
 class nest_clock {
-public:
-  explicit nest_clock(std::span<double> nanoseconds)
-      : nanoseconds_(nanoseconds) {}
+ public:
+  explicit nest_clock(std::span<double> nanoseconds) : nanoseconds_(nanoseconds) {}
   void operator()(std::size_t nest) {
-    nanoseconds_[nest] =
-        std::chrono::duration<double, std::nano>(clock::now() - last_).count();
+    nanoseconds_[nest] = std::chrono::duration<double, std::nano>(clock::now() - last_).count();
     last_ = clock::now();
   }
 
-private:
+ private:
   using clock = std::chrono::steady_clock;
   std::span<double> nanoseconds_;
   clock::time_point last_ = clock::now();
 };
 
-inline std::span<std::byte *const>
-kept_values(const std::shared_ptr<const prepared_values> &kept) {
-  return kept ? std::span<std::byte *const>(kept->values)
-              : std::span<std::byte *const>{};
+inline std::span<std::byte* const> kept_values(const std::shared_ptr<const prepared_values>& kept) {
+  return kept ? std::span<std::byte* const>(kept->values) : std::span<std::byte* const>{};
 }
 
-} // namespace detail
+}  // namespace detail
 
-SINTER_INLINE program::program(ir::graph traced, program_code code,
-                               program_options options)
-    : traced_(std::move(traced)), code_(std::move(code)),
-      options_(std::move(options)) {
+SINTER_INLINE program::program(ir::graph traced, program_code code, program_options options)
+    : traced_(std::move(traced)), code_(std::move(code)), options_(std::move(options)) {
   ir::verify(traced_);
-  if (!options_.superinstructions)
-    code_.instructions.clear();
+  if (!options_.superinstructions) code_.instructions.clear();
   for (int id = 0; id < traced_.size(); ++id)
     if (traced_[id].code == ir::op::argument)
-      arguments_ =
-          std::max(arguments_, static_cast<int>(traced_.attributes(id)[1]) + 1);
-  for (const ir::output &o : traced_.outputs)
-    assigned_.push_back(o.assigned_argument);
+      arguments_ = std::max(arguments_, static_cast<int>(traced_.attributes(id)[1]) + 1);
+  for (const ir::output& o : traced_.outputs) assigned_.push_back(o.assigned_argument);
+  if (debug::active() != 0) {
+    number_ = debug::next_function();
+    detail::report_trace(number_, traced_);
+  }
 }
 
 SINTER_INLINE program::~program() = default;
 
 SINTER_INLINE program::prepared_call::prepared_call(
-    program &owner, std::span<const detail::argument_memory> arguments,
+    program& owner, std::span<const detail::argument_memory> arguments,
     std::span<const std::int64_t> symbols)
     : owner_(owner) {
   for (int a : owner.assigned_)
@@ -182,186 +176,185 @@ SINTER_INLINE program::prepared_call::prepared_call(
                         " is frozen; expected an argument that may change");
   {
     const std::scoped_lock lock(owner.mutex_);
+    const std::size_t extractions = owner.statistics_.extractions;
     shapes_ = owner.class_of(arguments, symbols);
     plan_ = owner.bucket_of(*shapes_, symbols);
-    if (plan_->preparation)
-      kept_ = owner.values_for(*plan_, arguments, symbols);
+    shapes_->last_use = plan_->last_use = ++owner.clock_;
+    ++(extractions == owner.statistics_.extractions ? owner.statistics_.hits
+                                                    : owner.statistics_.misses);
+    if (plan_->preparation) kept_ = owner.values_for(*plan_, arguments, symbols);
     if (!plan_->idle.empty()) {
       executor_ = std::move(plan_->idle.back());
       plan_->idle.pop_back();
     }
   }
   if (!executor_)
-    executor_ = std::make_unique<detail::counted_executor>(
-        plan_->planned.plan, owner.code_.kernels, owner.arena_bytes_);
+    executor_ = std::make_unique<detail::counted_executor>(plan_->planned.plan, owner.code_.kernels,
+                                                           owner.arena_bytes_);
   detail::bind(**executor_, arguments, symbols);
 }
 
 SINTER_INLINE program::prepared_call::~prepared_call() {
   const std::scoped_lock lock(owner_.mutex_);
+  if (plan_->idle.size() >= std::max<std::size_t>(1, owner_.options_.keep.executors)) {
+    plan_->idle.erase(plan_->idle.begin());
+    ++owner_.statistics_.evictions;
+  }
   plan_->idle.push_back(std::move(executor_));
-  const std::size_t extractions = owner.statistics_.extractions;
 }
 
-shapes_->last_use = plan_->last_use = ++owner.clock_;
-++(extractions == owner.statistics_.extractions ? owner.statistics_.hits
-                                                : owner.statistics_.misses);
-SINTER_INLINE shape_vector program::prepared_call::output_shape(
-    int k, std::span<const std::int64_t> symbols) const {
-  shape_vector out;
-  const ir::graph &g = shapes_->bound;
-  for (ir::dim d : g[g.outputs[static_cast<std::size_t>(k)].node].shape)
-    out.push_back(g.dims.evaluate(d, symbols));
-  return out;
-}
-
-SINTER_INLINE dtype program::prepared_call::output_type(int k) const {
-  return shapes_
-      ->bound[shapes_->bound.outputs[static_cast<std::size_t>(k)].node]
-      .type;
-}
-
-if (plan_->idle.size() >=
-    std::max<std::size_t>(1, owner_.options_.keep.executors)) {
-  plan_->idle.erase(plan_->idle.begin());
-  ++owner_.statistics_.evictions;
-}
-SINTER_INLINE const planning::plan &program::prepared_call::plan() const {
-  return plan_->planned.plan;
-}
 SINTER_INLINE program_statistics program::statistics() const {
   const std::scoped_lock lock(mutex_);
   program_statistics out = statistics_;
   out.calls = calls_.load(std::memory_order_relaxed);
   out.arena_bytes = arena_bytes_.load(std::memory_order_relaxed);
-  for (const auto &each : classes_)
-    out.plans += each->buckets.size();
+  for (const auto& each : classes_) out.plans += each->buckets.size();
   return out;
 }
 
 // Adds to what is kept; what was used least recently makes room.
 template <class T>
-std::shared_ptr<T> program::keep(std::vector<std::shared_ptr<T>> &kept,
-                                 std::shared_ptr<T> made, std::size_t limit) {
+std::shared_ptr<T> program::keep(std::vector<std::shared_ptr<T>>& kept, std::shared_ptr<T> made,
+                                 std::size_t limit) {
   if (kept.size() >= std::max<std::size_t>(1, limit)) {
-    kept.erase(std::ranges::min_element(
-        kept, {}, [](const auto &each) { return each->last_use; }));
+    kept.erase(std::ranges::min_element(kept, {}, [](const auto& each) { return each->last_use; }));
     ++statistics_.evictions;
   }
   kept.push_back(made);
   return made;
 }
 
-SINTER_INLINE const planning::budget_report &
-program::prepared_call::budget() const {
+SINTER_INLINE shape_vector
+program::prepared_call::output_shape(int k, std::span<const std::int64_t> symbols) const {
+  shape_vector out;
+  const ir::graph& g = shapes_->bound;
+  for (ir::dim d : g[g.outputs[static_cast<std::size_t>(k)].node].shape)
+    out.push_back(g.dims.evaluate(d, symbols));
+  return out;
+}
+
+SINTER_INLINE dtype program::prepared_call::output_type(int k) const {
+  return shapes_->bound[shapes_->bound.outputs[static_cast<std::size_t>(k)].node].type;
+}
+
+SINTER_INLINE const planning::plan& program::prepared_call::plan() const {
+  return plan_->planned.plan;
+}
+
+SINTER_INLINE const planning::budget_report& program::prepared_call::budget() const {
   return plan_->planned.budget;
 }
 
-SINTER_INLINE void
-program::run(prepared_call &call,
-             std::span<const detail::argument_memory> arguments,
-             std::span<const detail::output_memory> outputs) {
+SINTER_INLINE void program::run(prepared_call& call,
+                                std::span<const detail::argument_memory> arguments,
+                                std::span<const detail::output_memory> outputs) {
   check_overlaps(call, arguments, outputs);
   calls_.fetch_add(1, std::memory_order_relaxed);
-  detail::with_pointers(arguments, outputs,
-                        [&](const auto &in, const auto &out) {
-                          (*call.executor_)
-                              ->run(in, out, detail::kept_values(call.kept_),
-                                    detail::nest_clock(nests));
-                        });
+  if (debug::on(debug::topic::time)) return run_timed(call, arguments, outputs);
+  detail::with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
+    (*call.executor_)->run(in, out, detail::kept_values(call.kept_));
+  });
 }
 
-SINTER_INLINE std::shared_ptr<detail::shape_class>
-program::class_of(std::span<const detail::argument_memory> arguments,
-                  std::span<const std::int64_t> symbols) {
-  for (const auto &each : classes_)
-    if (each->is_of(arguments, symbols))
-      return each;
+SINTER_INLINE void program::run_timed(prepared_call& call,
+                                      std::span<const detail::argument_memory> arguments,
+                                      std::span<const detail::output_memory> outputs) {
+  detail::call_times& all = detail::call_times::instance();
+  detail::bucket& b = *call.plan_;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!b.times)
+      b.times =
+          all.start("function " + std::to_string(number_) + ", plan " + std::to_string(b.number),
+                    b.planned.plan);
+  }
+  std::vector<double> nests(b.planned.plan.nests.size());
+  const auto start = std::chrono::steady_clock::now();
+  detail::with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
+    (*call.executor_)->run(in, out, detail::kept_values(call.kept_), detail::nest_clock(nests));
+  });
+  const std::chrono::duration<double, std::nano> total = std::chrono::steady_clock::now() - start;
+  all.add(*b.times, nests, total.count());
+}
+
+SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
+    std::span<const detail::argument_memory> arguments, std::span<const std::int64_t> symbols) {
+  for (const auto& each : classes_)
+    if (each->is_of(arguments, symbols)) return each;
   auto made = std::make_shared<detail::shape_class>();
   std::vector<shape_vector> shapes;
-  for (const detail::argument_memory &a : arguments) {
+  for (const detail::argument_memory& a : arguments) {
     shapes.push_back(a.shape);
     made->frozen.push_back(a.is_frozen);
   }
   made->bound = ir::bind(traced_, shapes);
   ++statistics_.saturations;
   saturate(*made);
-  if (made->report.out_of_time())
-    return made; // for this call alone
+  detail::report_class(number_, statistics_.saturations, *made);
+  if (made->report.out_of_time()) return made;  // for this call alone
   return keep(classes_, std::move(made), options_.keep.classes);
 }
 
-SINTER_INLINE void program::saturate(detail::shape_class &c) const {
+SINTER_INLINE void program::saturate(detail::shape_class& c) const {
   const ir::fixed_inputs fixed(c.bound, c.frozen);
-  for (const ir::guard &g : fixed.guards(c.bound.dims))
-    c.bound.guards.push_back(g);
+  for (const ir::guard& g : fixed.guards(c.bound.dims)) c.bound.guards.push_back(g);
   c.saturated.language().fixed() = fixed;
   c.outputs = rules::load(c.saturated, c.bound);
   c.traced_nodes = c.saturated.node_count();
   c.binding_guards = c.bound.guards.size();
   c.report = rules::saturate(c.saturated, detail::saturation_options(options_));
   c.fused_nodes = planning::add_instructions(c.saturated, code_.instructions);
-  // Binding's guards, and behind them what rules had to assume: that restricts
-  // the class further.
-  const ir::graph &terms = c.saturated.language().terms();
+  // Binding's guards, and behind them what rules had to assume: that restricts the class further.
+  const ir::graph& terms = c.saturated.language().terms();
   c.bound.guards = terms.guards;
   c.bound.dims = terms.dims;
 }
 
-SINTER_INLINE std::shared_ptr<detail::bucket>
-program::bucket_of(detail::shape_class &c,
-                   std::span<const std::int64_t> symbols) {
-  const std::chrono::duration<double, std::nano> total =
-      std::chrono::steady_clock::now() - start;
-  all.add(*b.times, nests, total.count());
-  const auto is_corner = [&](const std::vector<std::int64_t> &corner) {
+SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
+    detail::shape_class& c, std::span<const std::int64_t> symbols) {
+  const auto is_corner = [&](const std::vector<std::int64_t>& corner) {
     bool same = corner.size() == symbols.size();
     for (std::size_t i = 0; same && i < symbols.size(); ++i)
       same = corner[i] == planning::bucket_corner(c.bound.dims, i, symbols[i]);
     return same;
   };
-  for (auto &each : c.buckets) {
+  for (auto& each : c.buckets) {
     if (is_corner(each->corner) &&
-        (!each->planned.may_outgrow ||
-         (planning::fits(each->planned.plan, symbols) &&
-          planning::fits(each->planned.preparation, symbols))))
+        (!each->planned.may_outgrow || (planning::fits(each->planned.plan, symbols) &&
+                                        planning::fits(each->planned.preparation, symbols))))
       return each;
   }
   auto made = std::make_shared<detail::bucket>();
   made->corner = planning::bucket_corner(c.bound.dims, symbols);
   ++statistics_.extractions;
-  made->planned =
-      planning::make_plan(c.saturated, symbols, c.outputs, assigned_,
-                          arguments_, code_.instructions,
-                          {.reassociate = options_.reassociate,
-                           .memory_budget = options_.memory_budget,
-                           .extraction_work = options_.extraction_work,
-                           .machine = options_.machine});
+  made->planned = planning::make_plan(c.saturated, symbols, c.outputs, assigned_, arguments_,
+                                      code_.instructions,
+                                      {.reassociate = options_.reassociate,
+                                       .memory_budget = options_.memory_budget,
+                                       .extraction_work = options_.extraction_work,
+                                       .machine = options_.machine});
   if (!made->planned.preparation.nests.empty()) {
-    for (const auto &each : c.preparations)
-      if (each->plan() == made->planned.preparation)
-        made->preparation = each;
+    for (const auto& each : c.preparations)
+      if (each->plan() == made->planned.preparation) made->preparation = each;
     if (!made->preparation) {
-      made->preparation = std::make_shared<detail::preparation>(
-          made->planned.preparation, options_.keep.prepared);
+      made->preparation =
+          std::make_shared<detail::preparation>(made->planned.preparation, options_.keep.prepared);
       c.preparations.push_back(made->preparation);
     }
   }
+  made->number = statistics_.extractions;
+  detail::report_plan(number_, made->number, c, *made, symbols);
   made = keep(c.buckets, std::move(made), options_.keep.buckets);
-  // What only a plan used that has gone, goes with it: here and in `made` that
-  // is two users.
-  std::erase_if(c.preparations,
-                [](const auto &each) { return each.use_count() == 1; });
+  // What only a plan used that has gone, goes with it: here and in `made` that is two users.
+  std::erase_if(c.preparations, [](const auto& each) { return each.use_count() == 1; });
   return made;
 }
 
-// Under the lock, as planning is: who comes meanwhile waits, and finds the
-// values.
-SINTER_INLINE std::shared_ptr<const detail::prepared_values>
-program::values_for(detail::bucket &b,
-                    std::span<const detail::argument_memory> arguments,
-                    std::span<const std::int64_t> symbols) {
-  detail::preparation &own = *b.preparation;
+// Under the lock, as planning is: who comes meanwhile waits, and finds the values.
+SINTER_INLINE std::shared_ptr<const detail::prepared_values> program::values_for(
+    detail::bucket& b, std::span<const detail::argument_memory> arguments,
+    std::span<const std::int64_t> symbols) {
+  detail::preparation& own = *b.preparation;
   if (auto known = own.find(arguments)) {
 #ifndef NDEBUG
     known->check_promises(arguments);
@@ -371,71 +364,61 @@ program::values_for(detail::bucket &b,
   // First, so that old and new values are not in memory at once.
   own.drop_stale(arguments);
   ++statistics_.preparations;
-  auto made =
-      std::make_shared<detail::prepared_values>(own.plan(), arguments, symbols);
+  auto made = std::make_shared<detail::prepared_values>(own.plan(), arguments, symbols);
   exec::executor executor(own.plan(), code_.kernels);
   detail::bind(executor, arguments, symbols);
-  detail::with_pointers(arguments, {}, [&](const auto &in, const auto &out) {
+  detail::with_pointers(arguments, {}, [&](const auto& in, const auto& out) {
     executor.run(in, out, made->values, detail::nest_clock(made->nanoseconds));
   });
+  detail::report_preparation(number_, *made);
   statistics_.evictions += own.keep(made);
   return made;
 }
 
-// An output may be the memory of an argument only where the plan reads every
-// element before it is written over.
-SINTER_INLINE void
-program::check_overlaps(const prepared_call &call,
-                        std::span<const detail::argument_memory> arguments,
-                        std::span<const detail::output_memory> outputs) const {
+// An output may be the memory of an argument only where the plan reads every element before it is
+// written over.
+SINTER_INLINE void program::check_overlaps(const prepared_call& call,
+                                           std::span<const detail::argument_memory> arguments,
+                                           std::span<const detail::output_memory> outputs) const {
   struct region {
     std::uintptr_t first, last;
-    bool meets(const region &other) const {
-      return first < last && other.first < other.last && first < other.last &&
-             other.first < last;
+    bool meets(const region& other) const {
+      return first < last && other.first < other.last && first < other.last && other.first < last;
     }
   };
-  const auto written = [](const detail::output_memory &o) {
+  const auto written = [](const detail::output_memory& o) {
     const auto at = reinterpret_cast<std::uintptr_t>(o.data);
     return region{at, at + o.bytes};
   };
-  const auto read = [](const detail::argument_memory &a) {
+  const auto read = [](const detail::argument_memory& a) {
     const auto at = reinterpret_cast<std::uintptr_t>(a.data);
     return region{at - a.bytes_before, at + a.bytes};
   };
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     for (std::size_t other = o + 1; other < outputs.size(); ++other)
       if (written(outputs[o]).meets(written(outputs[other])))
-        throw alias_error("into: outputs " + std::to_string(o) + " and " +
-                          std::to_string(other) + " overlap");
+        throw alias_error("into: outputs " + std::to_string(o) + " and " + std::to_string(other) +
+                          " overlap");
     for (std::size_t a = 0; a < arguments.size(); ++a) {
-      if (assigned_[o] == static_cast<int>(a))
-        continue;
-      if (arguments[a].is_frozen &&
-          written(outputs[o]).meets(read(arguments[a])))
-        throw alias_error("into: output " + std::to_string(o) +
-                          " overlaps argument " + std::to_string(a) +
-                          ", which is frozen; expected separate memory");
-      if (!written(outputs[o]).meets(read(arguments[a])))
-        continue;
-      // Element by element in the same place: not so for the transposed view of
-      // a matrix.
-      const bool same =
-          outputs[o].data == arguments[a].data &&
-          outputs[o].bytes == arguments[a].bytes && assigned_[o] < 0 &&
-          arguments[a].strides == row_major_strides(arguments[a].shape);
-      if (same &&
-          call.plan().may_alias[o * static_cast<std::size_t>(arguments_) + a])
-        continue;
-      throw alias_error("into: output " + std::to_string(o) +
-                        " overlaps argument " + std::to_string(a) +
-                        ", which is still read when the output is written; "
-                        "expected separate memory");
+      if (assigned_[o] == static_cast<int>(a)) continue;
+      if (arguments[a].is_frozen && written(outputs[o]).meets(read(arguments[a])))
+        throw alias_error("into: output " + std::to_string(o) + " overlaps argument " +
+                          std::to_string(a) + ", which is frozen; expected separate memory");
+      if (!written(outputs[o]).meets(read(arguments[a]))) continue;
+      // Element by element in the same place: not so for the transposed view of a matrix.
+      const bool same = outputs[o].data == arguments[a].data &&
+                        outputs[o].bytes == arguments[a].bytes && assigned_[o] < 0 &&
+                        arguments[a].strides == row_major_strides(arguments[a].shape);
+      if (same && call.plan().may_alias[o * static_cast<std::size_t>(arguments_) + a]) continue;
+      throw alias_error(
+          "into: output " + std::to_string(o) + " overlaps argument " + std::to_string(a) +
+          ", which is still read when the output is written; expected separate memory");
     }
   }
 }
 
-} // namespace sinter
+}  // namespace sinter
 
-// Behind the program, of whose parts it reports.
+// Behind the program, of whose parts they report.
+#include <sinter/function/debug_report.hpp>
 #include <sinter/function/explain.hpp>

@@ -43,13 +43,19 @@ class plan_printer {
  public:
   explicit plan_printer(const plan& p) : p_(p) {}
 
+  // What a nest is and what it loops over.
+  std::string title(std::size_t number) const {
+    const nest& n = p_.nests[number];
+    return "nest " + std::to_string(number) + ": " + std::string(kind_name(n.kind)) + " over " +
+           p_.dims.to_string(n.space);
+  }
+
   // Without a measured time where that is 0. `found_by`: what led from the traced graph to the
   // nest, oldest first.
   std::string nest_text(std::size_t number, double measured_nanoseconds = 0,
                         std::span<const std::string> found_by = {}) const {
     const nest& n = p_.nests[number];
-    std::string out = "  nest " + std::to_string(number) + ": " + std::string(kind_name(n.kind)) +
-                      " over " + p_.dims.to_string(n.space);
+    std::string out = "  " + title(number);
     if (n.inner_axes > 0)
       out += ", rows of the last " + std::to_string(n.inner_axes) +
              (n.inner_axes == 1 ? " axis" : " axes");

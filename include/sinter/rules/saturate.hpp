@@ -75,7 +75,9 @@ struct saturation_report {
   }
 
   /// A line per phase, then the rules that changed something, most active first.
-  std::string to_text() const;
+  std::string to_text() const { return phases_text() + rules_text(); }
+  std::string phases_text() const;
+  std::string rules_text() const;
 };
 
 constexpr std::string_view name(phase p) {
@@ -88,7 +90,7 @@ constexpr std::string_view name(phase p) {
   return "?";
 }
 
-inline std::string saturation_report::to_text() const {
+inline std::string saturation_report::phases_text() const {
   std::string out;
   for (const phase_report& each : phases) {
     out += "  " + std::string(rules::name(each.phase)) + ": " + std::to_string(each.nodes) +
@@ -96,6 +98,11 @@ inline std::string saturation_report::to_text() const {
            std::to_string(each.iterations) + (each.iterations == 1 ? " iteration" : " iterations") +
            ", stopped: " + std::string(eqsat::name(each.stopped)) + "\n";
   }
+  return out;
+}
+
+inline std::string saturation_report::rules_text() const {
+  std::string out;
   std::vector<rule_count> active;
   for (const rule_count& each : rules)
     if (each.applied != 0) active.push_back(each);
