@@ -7,5 +7,6 @@
 #error "sinter/separate.hpp is for programs all of whose units are compiled with SINTER_SEPARATE"
 #endif
 
+#include <sinter/function/calibration_source.hpp>
 #include <sinter/function/code_source.hpp>
 #include <sinter/function/program_source.hpp>

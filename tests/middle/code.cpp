@@ -1,3 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The kernels that all tests share.
+// The kernels that all tests share, and what measures them.
+#include <sinter/function/calibration_source.hpp>
 #include <sinter/function/code_source.hpp>

@@ -28,6 +28,28 @@ inline int thread_count() {
 #endif
 }
 
+/// While it lives, loops that this thread starts run on it alone: for measurements.
+class one_thread {
+ public:
+  one_thread() {
+#ifdef _OPENMP
+    omp_set_num_threads(1);
+#endif
+  }
+  one_thread(const one_thread&) = delete;
+  one_thread& operator=(const one_thread&) = delete;
+  ~one_thread() {
+#ifdef _OPENMP
+    omp_set_num_threads(before_);
+#endif
+  }
+
+ private:
+#ifdef _OPENMP
+  int before_ = omp_get_max_threads();
+#endif
+};
+
 /// Calls f(task, thread) for every task in [0, tasks), each exactly once; consecutive tasks go to
 /// the same thread. `thread` is smaller than thread_count() and unique among the calls that run at
 /// the same time, so it may index scratch memory. Runs in the caller, in order, where the work
