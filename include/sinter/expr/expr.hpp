@@ -20,6 +20,7 @@
 #include <sinter/expr/operators.hpp>
 #include <sinter/expr/pooling.hpp>
 #include <sinter/expr/random.hpp>
+#include <sinter/expr/random_key.hpp>
 #include <sinter/expr/reductions.hpp>
 #include <sinter/expr/rope.hpp>
 #include <sinter/expr/split.hpp>

@@ -3,58 +3,24 @@
 // argument like any other, and element i is a function of key, stream and i. Every call that is
 // written gets a stream of its own, so two dropouts with one key differ, while a gradient sees the
 // mask of its forward pass. The same key gives the same numbers again on any number of threads: a
-// training loop passes another one each step. A key that is no integer, or numbers that are not
-// floating, are a dtype_error; a key that has axes is a shape_error. (An expression that occurs
-// twice in another is traced twice, and so draws twice.)
+// training loop passes another one each step (or derive_key(key, step), random_key.hpp). A key that
+// is no integer, or numbers that are not floating, are a dtype_error; a key that has axes is a
+// shape_error. (An expression that occurs twice in another is traced twice, and so draws twice.)
 #pragma once
 
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
-#include <sinter/expr/axes.hpp>
+#include <sinter/expr/draw.hpp>
 
 namespace sinter {
 
 namespace detail {
-
-constexpr ir::value draw_uniform(handle key, dtype type, const ir::symbolic_shape& shape) {
-  constexpr ir::op code = ir::op::random_uniform;
-  ir::graph& g = key.graph();
-  if (!is_floating(type))
-    fail(key, code, ir::fault_kind::wrong_dtype, static_cast<std::int64_t>(type));
-  if (!is_integral(key.type()))
-    fail(key, code, ir::fault_kind::wrong_dtype, static_cast<std::int64_t>(key.type()));
-  if (key.rank() != 0) fail(key, code, ir::fault_kind::wrong_rank, key.rank(), 0);
-  if (g.failed()) return key.node;
-  if (is_narrow_float(type)) {
-    // Rounded down to a multiple of 2^-11 or 2^-8, all of which it has: rounding to nearest would
-    // give 1.
-    const double steps = type == dtype::f16 ? 0x1p11 : 0x1p8;
-    const ir::value drawn = draw_uniform(key, dtype::f32, shape);
-    return ir::cast(ir::unary(ir::op::floor, drawn * steps) * (1 / steps), type);
-  }
-  const ir::value wide = in_dtype(key.node, dtype::i64);
-  return {&g, ir::append(g, code, {wide.id}, {static_cast<std::int64_t>(type), g.random_streams++},
-                         shape)};
-}
-
-// Box and Muller, "A note on the generation of random normal deviates" (1958): sqrt(-2 log u) cos(2
-// pi v). 1 - u is in (0, 1], so the logarithm is finite.
-constexpr ir::value draw_normal(handle key, dtype type, const ir::symbolic_shape& shape) {
-  constexpr double two_pi = 6.283185307179586476925;
-  if (is_narrow_float(type)) return ir::cast(draw_normal(key, dtype::f32, shape), type);
-  const ir::value u = draw_uniform(key, type, shape), v = draw_uniform(key, type, shape);
-  if (key.graph().failed()) return u;
-  const ir::value radius = ir::unary(ir::op::sqrt, ir::unary(ir::op::log, 1.0 - u) * -2.0);
-  return radius * ir::unary(ir::op::cos, v * two_pi);
-}
-
-enum class distribution : std::uint8_t { uniform, normal };
-
-constexpr ir::value draw(distribution which, handle key, dtype type,
-                         const ir::symbolic_shape& shape) {
-  return which == distribution::uniform ? draw_uniform(key, type, shape)
-                                        : draw_normal(key, type, shape);
-}
 
 template <distribution Which>
 struct random_like_function {
@@ -102,67 +68,167 @@ struct dropout_function {
   }
 };
 
+template <Element T, std::size_t N>
+struct random_integers_function : shape_numbers<N> {
+  static constexpr ir::op code = ir::op::random_uniform;
+  static constexpr unsigned dtypes = dtype_bits(dtype_of<T>, dtype::f64, dtype::i64);
+  static constexpr unsigned own_dtype = ~0u;
+  constexpr handle operator()(handle key, handle low, handle high,
+                              std::same_as<handle> auto... extents) const {
+    const std::array<handle, sizeof...(extents)> operands{extents...};
+    return handle(draw_integers(key, low, high, dtype_of<T>, shape_of(key, code, *this, operands)));
+  }
+};
+
+template <std::size_t N>
+struct bernoulli_function : shape_numbers<N> {
+  static constexpr ir::op code = ir::op::less;
+  static constexpr unsigned dtypes = dtype_bits(dtype::f32);
+  static constexpr unsigned own_dtype = ~0u;
+  constexpr handle operator()(handle key, handle p, std::same_as<handle> auto... extents) const {
+    const std::array<handle, sizeof...(extents)> operands{extents...};
+    const ir::symbolic_shape shape = shape_of(key, code, *this, operands);
+    if (p.rank() != 0) fail(key, code, ir::fault_kind::wrong_rank, p.rank(), 0);
+    const ir::value u = draw_uniform(key, dtype::f32, shape);
+    if (key.graph().failed()) return handle(u);
+    return handle(ir::elementwise(ir::op::less, {u, in_dtype(p.node, dtype::f32)}));
+  }
+};
+
+// A C++ number as it is captured, an operand as it is.
+template <class X>
+constexpr auto captured_number(X&& x) {
+  using number = std::remove_cvref_t<X>;
+  if constexpr (std::is_integral_v<number>)
+    return std::tuple<std::int64_t>(static_cast<std::int64_t>(x));
+  else if constexpr (Scalar<number>)
+    return std::tuple<number>(x);
+  else
+    return std::forward_as_tuple(std::forward<X>(x));
+}
+
 template <distribution Which, class T, class Key, class... Extent>
 constexpr auto apply_random(Key&& key, Extent&&... extents) {
-  const random_function<Which, T, sizeof...(Extent)> function{{{number_or_gap(extents)...}}};
-  if constexpr (Scalar<std::remove_cvref_t<Key>>)
-    return apply_with_numbers(function, std::tuple<std::int64_t>(static_cast<std::int64_t>(key)),
-                              std::forward<Extent>(extents)...);
-  else
-    return apply_with_numbers(function, std::forward_as_tuple(std::forward<Key>(key)),
-                              std::forward<Extent>(extents)...);
+  return apply_with_numbers(
+      random_function<Which, T, sizeof...(Extent)>{{{number_or_gap(extents)...}}},
+      captured_number(std::forward<Key>(key)), std::forward<Extent>(extents)...);
+}
+
+template <distribution Which, class Key, class Like>
+constexpr auto apply_random_like(Key&& key, Like&& like) {
+  return std::apply(
+      [&](auto&& own) {
+        return sinter::apply(random_like_function<Which>{}, std::forward<decltype(own)>(own),
+                             std::forward<Like>(like));
+      },
+      captured_number(std::forward<Key>(key)));
 }
 
 }  // namespace detail
 
-/// Uniform in [0, 1), of the floating dtype and the shape of `like`. The key is a C++ integer or an
-/// integer scalar.
-template <Operand Key, Operand Like>
+/// What random numbers are made from: a C++ integer, or an integer scalar.
+template <class X>
+concept RandomKey = Operand<X> || std::integral<std::remove_cvref_t<X>>;
+
+/// Uniform in [0, 1), of the floating dtype and the shape of `like`.
+template <RandomKey Key, Operand Like>
 constexpr auto uniform(Key&& key, Like&& like) {
-  return sinter::apply(detail::random_like_function<detail::distribution::uniform>{},
-                       std::forward<Key>(key), std::forward<Like>(like));
-}
-template <std::integral Key, Operand Like>
-constexpr auto uniform(Key key, Like&& like) {
-  return sinter::apply(detail::random_like_function<detail::distribution::uniform>{}, key,
-                       std::forward<Like>(like));
+  return detail::apply_random_like<detail::distribution::uniform>(std::forward<Key>(key),
+                                                                  std::forward<Like>(like));
 }
 
 /// Uniform in [0, 1) of type `T` and the given extents: `uniform<float>(42, 3, 4)`. shape_error for
 /// an extent that is below 0 or not computed from extents.
-template <FloatingElement T, Operand Key, detail::ExtentLike... Extent>
+template <FloatingElement T, RandomKey Key, detail::ExtentLike... Extent>
 constexpr auto uniform(Key&& key, Extent&&... extents) {
   return detail::apply_random<detail::distribution::uniform, T>(std::forward<Key>(key),
                                                                 std::forward<Extent>(extents)...);
 }
-template <FloatingElement T, std::integral Key, detail::ExtentLike... Extent>
-constexpr auto uniform(Key key, Extent&&... extents) {
-  return detail::apply_random<detail::distribution::uniform, T>(key,
-                                                                std::forward<Extent>(extents)...);
-}
 
 /// Normal with mean 0 and variance 1, of the floating dtype and the shape of `like`.
-template <Operand Key, Operand Like>
+template <RandomKey Key, Operand Like>
 constexpr auto normal(Key&& key, Like&& like) {
-  return sinter::apply(detail::random_like_function<detail::distribution::normal>{},
-                       std::forward<Key>(key), std::forward<Like>(like));
-}
-template <std::integral Key, Operand Like>
-constexpr auto normal(Key key, Like&& like) {
-  return sinter::apply(detail::random_like_function<detail::distribution::normal>{}, key,
-                       std::forward<Like>(like));
+  return detail::apply_random_like<detail::distribution::normal>(std::forward<Key>(key),
+                                                                 std::forward<Like>(like));
 }
 
 /// Normal of type `T` and the given extents; shape_error as uniform.
-template <FloatingElement T, Operand Key, detail::ExtentLike... Extent>
+template <FloatingElement T, RandomKey Key, detail::ExtentLike... Extent>
 constexpr auto normal(Key&& key, Extent&&... extents) {
   return detail::apply_random<detail::distribution::normal, T>(std::forward<Key>(key),
                                                                std::forward<Extent>(extents)...);
 }
-template <FloatingElement T, std::integral Key, detail::ExtentLike... Extent>
-constexpr auto normal(Key key, Extent&&... extents) {
-  return detail::apply_random<detail::distribution::normal, T>(key,
+
+/// Normal with mean 0 and variance 1 on condition that it is between -2 and 2 (the variance is then
+/// 0.774), as weights are initialised with; of the floating dtype and the shape of `like`. Exact to
+/// 3e-7, also in f64.
+template <RandomKey Key, Operand Like>
+constexpr auto truncated_normal(Key&& key, Like&& like) {
+  return detail::apply_random_like<detail::distribution::truncated_normal>(
+      std::forward<Key>(key), std::forward<Like>(like));
+}
+
+/// The same of type `T` and the given extents; shape_error as uniform.
+template <FloatingElement T, RandomKey Key, detail::ExtentLike... Extent>
+constexpr auto truncated_normal(Key&& key, Extent&&... extents) {
+  return detail::apply_random<detail::distribution::truncated_normal, T>(
+      std::forward<Key>(key), std::forward<Extent>(extents)...);
+}
+
+/// Exponential with mean 1, of the floating dtype and the shape of `like`: at least 0, finite.
+template <RandomKey Key, Operand Like>
+constexpr auto exponential(Key&& key, Like&& like) {
+  return detail::apply_random_like<detail::distribution::exponential>(std::forward<Key>(key),
+                                                                      std::forward<Like>(like));
+}
+
+/// Exponential of type `T` and the given extents; shape_error as uniform.
+template <FloatingElement T, RandomKey Key, detail::ExtentLike... Extent>
+constexpr auto exponential(Key&& key, Extent&&... extents) {
+  return detail::apply_random<detail::distribution::exponential, T>(
+      std::forward<Key>(key), std::forward<Extent>(extents)...);
+}
+
+/// Gumbel (location 0, scale 1), of the floating dtype and the shape of `like`, finite: the argmax
+/// of x + gumbel(key, x) along an axis is drawn with probabilities softmax(x).
+template <RandomKey Key, Operand Like>
+constexpr auto gumbel(Key&& key, Like&& like) {
+  return detail::apply_random_like<detail::distribution::gumbel>(std::forward<Key>(key),
+                                                                 std::forward<Like>(like));
+}
+
+/// Gumbel of type `T` and the given extents; shape_error as uniform.
+template <FloatingElement T, RandomKey Key, detail::ExtentLike... Extent>
+constexpr auto gumbel(Key&& key, Extent&&... extents) {
+  return detail::apply_random<detail::distribution::gumbel, T>(std::forward<Key>(key),
                                                                std::forward<Extent>(extents)...);
+}
+
+/// Integers of type `T` in [low, high), of the given extents: `randint(42, 0, 6, 100)`. `low` and
+/// `high` are C++ integers or integer scalars, at most 2^53 apart; where none is between them,
+/// every number is `low`. dtype_error and shape_error as uniform.
+template <Element T = std::int64_t, RandomKey Key, RandomKey Low, RandomKey High,
+          detail::ExtentLike... Extent>
+  requires(std::integral<T> && !std::same_as<T, bool>)
+constexpr auto randint(Key&& key, Low&& low, High&& high, Extent&&... extents) {
+  return detail::apply_with_numbers(
+      detail::random_integers_function<T, sizeof...(Extent)>{{{detail::number_or_gap(extents)...}}},
+      std::tuple_cat(detail::captured_number(std::forward<Key>(key)),
+                     detail::captured_number(std::forward<Low>(low)),
+                     detail::captured_number(std::forward<High>(high))),
+      std::forward<Extent>(extents)...);
+}
+
+/// Bools of the given extents, each true with probability `p`, a scalar (of a number per element,
+/// see dropout_mask). shape_error as uniform.
+template <RandomKey Key, class P, detail::ExtentLike... Extent>
+  requires(Operand<P> || Scalar<std::remove_cvref_t<P>>)
+constexpr auto bernoulli(Key&& key, P&& p, Extent&&... extents) {
+  return detail::apply_with_numbers(
+      detail::bernoulli_function<sizeof...(Extent)>{{{detail::number_or_gap(extents)...}}},
+      std::tuple_cat(detail::captured_number(std::forward<Key>(key)),
+                     detail::captured_number(std::forward<P>(p))),
+      std::forward<Extent>(extents)...);
 }
 
 /// Bools in the shape of `like`, whatever its dtype, each true with probability `keep`, a scalar or
