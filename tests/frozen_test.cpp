@@ -484,6 +484,43 @@ TEST_CASE("static extents, into, prepare and function") {
   CHECK(any.statistics().preparations == 1);
 }
 
+TEST_CASE("functions made at run time: frozen arguments of a call, and bound ones by prepare") {
+  sn::graph_builder g;
+  const auto x = g.argument("x", sn::dtype::f32, {sn::sym("n", 1, 64), 16});
+  const auto w = g.argument("w", sn::dtype::f32, {16, 24});
+  const auto s = g.argument("s", sn::dtype::f32, {16});
+  const auto y = sn::matmul(x, sn::unsqueeze(s, 1) * w);
+  const auto f = g.compile({y});
+  matrix weights = matrix_of(16, 24, 1);
+  const vector scale = vector_of(16, 2);
+  const matrix batch = matrix_of(8, 16, 3);
+  const matrix expected = matrix(f({batch, weights, scale})[0]);
+  CHECK(f.statistics().preparations == 0);
+  for (int i = 0; i < 3; ++i)
+    CHECK(distance(f({batch, sn::frozen(weights), sn::frozen(scale)})[0], expected) < 1e-4f);
+  CHECK(f.statistics().preparations == 1);
+  weights(0, 0) += 1;
+  weights.touch();
+  const matrix changed = matrix(f({batch, weights, scale})[0]);
+  CHECK(distance(changed, expected) > 1e-3f);
+  CHECK(distance(f({batch, sn::frozen(weights), sn::frozen(scale)})[0], changed) < 1e-4f);
+  CHECK(f.statistics().preparations == 2);
+
+  // Planned and prepared before the first call, which then finds both.
+  sn::graph_function bound = g.compile({y});
+  bound.bind("w", sn::any_tensor(weights));
+  bound.bind("s", sn::any_tensor(scale));
+  bound.prepare();
+  CHECK(bound.statistics().preparations == 1);
+  CHECK(bound.statistics().calls == 0);
+  CHECK(distance(bound({batch})[0], changed) < 1e-4f);
+  CHECK(bound.statistics().preparations == 1);
+  CHECK(bound.statistics().misses == 1);
+  CHECK(bound.statistics().hits == 1);
+  CHECK_THROWS_WITH_AS(bound.prepare({{"n", 65}}),
+                       "argument 0 (x): extent 65 of axis 0 where n is in 1..64", sn::shape_error);
+}
+
 TEST_CASE("a function that its first call traces") {
   static float two = 2;
   auto f = sn::fuse([](auto x, auto w) { return sn::matmul(x, sn::exp(w) * two); });

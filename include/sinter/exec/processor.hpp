@@ -3,6 +3,7 @@
 // compiled for.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <fstream>
 #include <string>

@@ -15,8 +15,7 @@ namespace sinter {
 ///     const auto here = calibrated_machine();
 ///     auto f = fuse([](auto x) { return softmax(x); }, {.machine = here});
 ///
-/// Measured once, in under a second with some 200 MB of memory, and kept in $XDG_CACHE_HOME/sinter
-/// or
+/// Measured once, in about a second and up to 200 MB, and kept in $XDG_CACHE_HOME/sinter or
 /// ~/.cache/sinter by version of sinter, processor, caches, instruction set compiled for and number
 /// of threads; read from there afterwards. A file that is damaged or another's is measured again,
 /// and where none can be written, every process measures: both with one line on stderr. Plans, and

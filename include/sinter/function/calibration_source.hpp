@@ -21,6 +21,7 @@
 #include <sinter/function/program.hpp>
 #include <sinter/graph/build.hpp>
 #include <sinter/plan/machine_text.hpp>
+#include <sinter/plan/nest.hpp>
 #include <sinter/support/cache_file.hpp>
 #include <sinter/support/debug.hpp>
 #include <sinter/support/version.hpp>
@@ -62,8 +63,13 @@ class timed_graph {
   }
   void output(const ir::value& x) { graph_.outputs.push_back({x.id, -1}); }
 
-  double nanoseconds(std::chrono::milliseconds budget) {
-    program p(graph_, code_);
+  struct times {
+    double measured = 0, predicted = 0;
+  };
+
+  // Nanoseconds of a call: what the plan for this machine takes, and what it is said to take.
+  times run(const planning::machine& m, std::chrono::milliseconds budget) {
+    program p(graph_, code_, {.machine = m});
     std::vector<storage> memory;
     const auto filled = [&](std::size_t count) {
       memory.emplace_back(count * sizeof(float));
@@ -82,7 +88,7 @@ class timed_graph {
       const auto count = static_cast<std::size_t>(element_count(call.output_shape(k, {})));
       outputs.push_back({filled(count), count * sizeof(float)});
     }
-    return shortest_time(budget, [&] { p.run(call, arguments, outputs); });
+    return {shortest_time(budget, [&] { p.run(call, arguments, outputs); }), call.plan().cost};
   }
 
  private:
@@ -102,21 +108,23 @@ class machine_measurement {
     {
       const exec::one_thread alone;
       measure_launch();
-      measure_vectors();
-      out_.l2_byte = byte_of(out_.l2_bytes / 6, 1);
+      measure_operands();
+      // Each with what is known of the other: three rounds settle the third digit.
+      for (int round = 0; round < 3; ++round) {
+        measure_work();
+        out_.l2_byte = byte_of(out_.l2_bytes / 6, 1);
+      }
       out_.last_level_byte =
           byte_of(std::max(1.5 * out_.l2_bytes, std::min(8e6, out_.last_level_bytes / 8)), 1);
       measure_products();
       measure_jumps();
+      measure_rows();
+      measure_column_batches();
     }
     // Larger than the last level; but 64 MB will do where that is huge.
     out_.dram_byte = byte_of(std::clamp(2 * out_.last_level_bytes, 32e6, 64e6), processor.threads);
     out_.last_level_byte = std::max(out_.last_level_byte, out_.l2_byte);
     out_.dram_byte = std::max(out_.dram_byte, out_.last_level_byte);
-    // What is made of single instructions goes with those.
-    const double speed = out_.unit_work / planning::nominal_machine.unit_work;
-    out_.row *= speed;
-    out_.column_batch *= speed;
     for (const auto& [name, field] : planning::machine_fields) {
       if (field == &planning::machine::l2_bytes || field == &planning::machine::last_level_bytes)
         continue;
@@ -128,7 +136,7 @@ class machine_measurement {
   }
 
  private:
-  static constexpr std::chrono::milliseconds brief{15}, longer{60};
+  static constexpr std::chrono::milliseconds brief{15}, longer{40};
 
   static program_code code() { return code_for<1u << static_cast<unsigned>(dtype::f32)>(); }
 
@@ -136,34 +144,69 @@ class machine_measurement {
     return ir::elementwise(ir::op::add, {a, b});
   }
 
+  static ir::value spread(const ir::value& per_row, const ir::value& x) {
+    return ir::broadcast_to(per_row, x.shape());
+  }
+
   // Nests of 16 to 24 elements, one and nine of them.
   void measure_launch() {
-    const auto nests = [](std::int64_t count) {
+    const auto nests = [this](std::int64_t count) {
       timed_graph g(code());
       for (std::int64_t i = 0; i < count; ++i) {
         const ir::value x = g.argument({16 + i});
         g.output(sum(x, x));
       }
-      return g.nanoseconds(brief);
+      return g.run(out_, brief).measured;
     };
     out_.launch = (nests(9) - nests(1)) / 8;
   }
 
-  // Kernels on elements in L1: an addition, which is mostly operands, and exp, which is work.
-  void measure_vectors() {
+  // An addition of elements in L1 is mostly operands.
+  void measure_operands() {
     const program_code kernels = code();
     alignas(storage_alignment) std::array<float, 1024> a{}, b{}, c{};
     const void* const operands[] = {a.data(), b.data()};
-    const auto element = [&](ir::op what) {
-      const ir::map_function kernel = kernels.kernels.micro_op(what, dtype::f32);
-      return shortest_time(brief, [&] { kernel(1024, operands, c.data()); }) / 1024;
-    };
-    const double add = element(ir::op::add), exp = element(ir::op::exp);
-    const double add_cost = static_cast<double>(ir::info(ir::op::add).cost),
-                 exp_cost = static_cast<double>(ir::info(ir::op::exp).cost);
-    // add = unit * add_cost + 3 * operand, exp = unit * exp_cost + 2 * operand
-    out_.unit_work = std::max((3 * exp - 2 * add) / (3 * exp_cost - 2 * add_cost), add / 20);
-    out_.tile_operand = std::max((add - out_.unit_work * add_cost) / 3, out_.unit_work / 10);
+    const ir::map_function add = kernels.kernels.micro_op(ir::op::add, dtype::f32);
+    out_.tile_operand = shortest_time(brief, [&] { add(1024, operands, c.data()); }) / 1024 / 4;
+  }
+
+  // time = max(memory, work) + min(memory, work) / 5, solved for one of them
+  static double without(double time, double other) {
+    return time >= 1.2 * other ? time - 0.2 * other : std::max(5 * (time - other), 0.1 * other);
+  }
+
+  // exp of elements in L2 is mostly work.
+  void measure_work() {
+    constexpr std::int64_t count = 1 << 14;
+    timed_graph g(code());
+    g.output(ir::unary(ir::op::exp, g.argument({count})));
+    const double time = (g.run(out_, brief).measured - out_.launch) / count;
+    out_.unit_work =
+        std::max(without(time, 2 * sizeof(float) * out_.l2_byte) - 2 * out_.tile_operand,
+                 out_.tile_operand) /
+        static_cast<double>(ir::info(ir::op::exp).cost);
+  }
+
+  // Rows of 16 elements: softmax ends each of them twice.
+  void measure_rows() {
+    constexpr std::int64_t rows = 4096;
+    timed_graph g(code());
+    const ir::value x = g.argument({rows, 16});
+    const ir::value e = ir::unary(ir::op::exp, x - spread(ir::reduce(ir::op::reduce_max, x, 2), x));
+    g.output(e / spread(ir::reduce(ir::op::reduce_sum, e, 2), x));
+    out_.row = 1e-3;
+    const auto found = g.run(out_, brief);
+    out_.row = (found.measured - found.predicted) / (2 * rows);
+  }
+
+  // Sums over the middle of three axes: a batch per element of the first one.
+  void measure_column_batches() {
+    constexpr std::int64_t batches = 512;
+    timed_graph g(code());
+    g.output(ir::reduce(ir::op::reduce_sum, g.argument({batches, 8, 64}), 2, false));
+    out_.column_batch = 1e-3;
+    const auto found = g.run(out_, brief);
+    out_.column_batch = (found.measured - found.predicted) / (batches - 1);
   }
 
   // Nanoseconds per byte of an addition of vectors of so many bytes.
@@ -173,19 +216,18 @@ class machine_measurement {
     const ir::value a = g.argument({count}), b = g.argument({count});
     g.output(sum(a, b));
     const double elements = static_cast<double>(count);
-    const double time = std::max(0.0, g.nanoseconds(longer) * threads - out_.launch) / elements;
+    const double time =
+        std::max(0.0, g.run(out_, longer).measured * threads - out_.launch) / elements;
     const double work = planning::micro_work(ir::op::add, dtype::f32, out_);
-    // time = max(memory, work) + min(memory, work) / 5
-    const double memory = time >= 1.2 * work ? time - 0.2 * work : 5 * (time - work);
-    return std::max(memory, 0.1 * work) / (3 * sizeof(float));
+    return without(time, work) / (3 * sizeof(float));
   }
 
   // A cube, and a few rows by a large matrix, where packing counts.
   void measure_products() {
-    const auto product = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    const auto product = [this](std::int64_t m, std::int64_t n, std::int64_t k) {
       timed_graph g(code());
       g.output(ir::matmul(g.argument({m, k}), g.argument({k, n})));
-      return g.nanoseconds(longer);
+      return g.run(out_, longer).measured;
     };
     // time = 2 m n k * flop + (m k + k n) * packed, the rest of it left out
     constexpr double cube = 384, rows = 48, side = 768;
@@ -202,11 +244,11 @@ class machine_measurement {
   // A transposed operand against one that is not.
   void measure_jumps() {
     constexpr std::int64_t side = 384;
-    const auto time = [](bool transposed) {
+    const auto time = [this](bool transposed) {
       timed_graph g(code());
       const ir::value a = g.argument({side, side}), b = g.argument({side, side});
       g.output(sum(transposed ? ir::permute(a, std::array<std::int64_t, 2>{1, 0}) : a, b));
-      return g.nanoseconds(brief);
+      return g.run(out_, brief).measured;
     };
     out_.strided_element = (time(true) - time(false)) / static_cast<double>(side * side);
   }
