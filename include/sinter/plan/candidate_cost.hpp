@@ -74,7 +74,11 @@ class candidate_cost {
   double nanoseconds(const candidate& c) const {
     if (c.kind == nest_kind::alias) return 0;
     double memory = 0;
-    for (int base : c.reads) memory += traffic(base);
+    for (int base : c.reads) {
+      // Of a table, no more is read than comes out.
+      const double all = traffic(base);
+      memory += c.kind == nest_kind::gather ? std::min(all, traffic(c.root)) : all;
+    }
     for (int out : c.outputs) memory += traffic(out);
     double work = work_of(c);
     if (const int shared = shared_products(c); shared > 0) {
