@@ -1,39 +1,19 @@
 // SPDX-License-Identifier: MIT
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
+#include <cstdint>
+#include <limits>
 #include <string>
-#include <unistd.h>
 
 #include <doctest/doctest.h>
 
-#include <sinter/tensor/npy.hpp>
+#include "support/corrupt_file.hpp"
+#include "support/temporary_file.hpp"
+#include <sinter/files/npy.hpp>
 
 namespace sn = sinter;
 
+using test_support::temporary_file;
+
 namespace {
-
-// A file name that is gone at the end of the test.
-struct temporary_file {
-  std::string path;
-
-  temporary_file() {
-    const char* folder = std::getenv("TMPDIR");
-    path = std::string(folder != nullptr ? folder : "/tmp") + "/sinter_npy_test_" +
-           std::to_string(getpid()) + ".npy";
-  }
-  temporary_file(const temporary_file&) = delete;
-  temporary_file& operator=(const temporary_file&) = delete;
-  ~temporary_file() { std::remove(path.c_str()); }
-
-  void write(const std::string& bytes) const { std::ofstream(path, std::ios::binary) << bytes; }
-
-  std::string read() const {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-};
 
 // A file as NumPy lays it out, of any version.
 std::string npy_bytes(int version, const std::string& dictionary, const std::string& elements) {
@@ -184,7 +164,7 @@ TEST_CASE("damaged files name the byte and the reason") {
   CHECK(load("") == ", byte 0: too short for a .npy file");
   CHECK(load("not a file of NumPy") == ", byte 0: not a .npy file, the magic bytes are missing");
   CHECK(load(npy_bytes(4, dictionary, elements)) == ", byte 6: version 4, expected 1 to 3");
-  CHECK(load(good + "x") == ", byte 68: 9 bytes of elements, expected 2 of 4 bytes for shape [2]");
+  CHECK(load(good + "x") == ", byte 68: 9 bytes of elements, expected 4 for each in shape [2]");
   CHECK(load(npy_bytes(1, "{'descr': '<f4'}", elements)) ==
         ", byte 26: the header lacks 'descr', 'fortran_order' or 'shape'");
   CHECK(load(npy_bytes(1, "{'surprise': 1}", elements)).find("unexpected key") !=
@@ -219,4 +199,50 @@ TEST_CASE("files that cannot be opened or written") {
   CHECK_THROWS_AS((sn::load_npy<float, 1>("/nonexistent/x.npy")), sn::io_error);
   CHECK_THROWS_AS((sn::load_npy<float, 1>("/")), sn::io_error);
   CHECK_THROWS_AS(sn::save_npy("/nonexistent/x.npy", sn::tensor<float, 1>{1}), sn::io_error);
+}
+
+TEST_CASE("what NumPy wrote") {
+  using test_support::data_file;
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  CHECK(sn::load_npy<float, 2>(data_file("f32.npy")) ==
+        sn::tensor<float, 2>{{-1.5f, 0.25f, inf}, {-0.0f, 2.0f, 0.1f}});
+  const auto fortran = sn::load_npy<std::int16_t, 3>(data_file("fortran.npy"));
+  REQUIRE(fortran.shape() == sn::shape_vector{2, 3, 4});
+  for (std::int16_t i = 0; i < 24; ++i) CHECK(fortran.begin()[i] == i);
+  CHECK_THROWS_AS((sn::load_npy<float, 1>(data_file("big_endian.npy"))), sn::dtype_error);
+  CHECK_THROWS_WITH_AS(
+      sn::map_npy(data_file("big_endian.npy")),
+      (data_file("big_endian.npy") + ": the elements are '>f4', which no tensor has").c_str(),
+      sn::dtype_error);
+}
+
+TEST_CASE("a mapped array is read in place, and stays when its file loses its name") {
+  sn::shared_tensor<float, 2> x;
+  sn::any_tensor y(sn::dtype::f32, {});
+  {
+    const temporary_file file;
+    sn::save_npy(file.path, sn::tensor<float, 2>{{1, 2, 3}, {4, 5, 6}});
+    x = sn::map_npy<float, 2>(file.path);
+    y = sn::map_npy(file.path);
+    CHECK_THROWS_AS((sn::map_npy<double, 2>(file.path)), sn::dtype_error);
+    CHECK_THROWS_AS((sn::map_npy<float, 1>(file.path)), sn::shape_error);
+  }
+  CHECK(sn::tensor<float, 2>(x) == sn::tensor<float, 2>{{1, 2, 3}, {4, 5, 6}});
+  CHECK(y.type() == sn::dtype::f32);
+  CHECK(sn::tensor<float, 2>(y) == sn::tensor<float, 2>(x));
+}
+
+TEST_CASE("a damaged file is an error or an array") {
+  // Other digits or letters in the header are another shape or dtype.
+  test_support::for_each_corruption(
+      npy_bytes(1, "{'descr': '|b1', 'fortran_order': True, 'shape': (2, 3), }\n",
+                std::string("\0\1\0\1\1\0", 6)),
+      [](const std::string& path) {
+        try {
+          const sn::any_tensor x = sn::map_npy(path);
+          CHECK(x.size() <= 12);
+        } catch (const sn::dtype_error&) {
+        } catch (const sn::io_error&) {
+        }
+      });
 }

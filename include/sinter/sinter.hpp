@@ -11,8 +11,8 @@
 // clang-format on
 
 #include <sinter/core.hpp>
+#include <sinter/files/npy.hpp>
 #include <sinter/function/evaluate.hpp>
 #include <sinter/function/function.hpp>
 #include <sinter/function/graph_builder.hpp>
 #include <sinter/support/version.hpp>
-#include <sinter/tensor/npy.hpp>

@@ -32,6 +32,10 @@ struct spec_of<tensor<T, E>> {
   static constexpr argument_spec value{dtype_of<T>, E, false};
 };
 template <class T, extents_spec E>
+struct spec_of<shared_tensor<T, E>> {
+  static constexpr argument_spec value{dtype_of<T>, E, false};
+};
+template <class T, extents_spec E>
 struct spec_of<view<T, E>> {
   static constexpr argument_spec value{dtype_of<T>, E, false};
 };

@@ -21,11 +21,6 @@ namespace sinter {
 
 namespace detail {
 
-template <class T, extents_spec E>
-struct spec_of<shared_tensor<T, E>> {
-  static constexpr argument_spec value{dtype_of<T>, E, false};
-};
-
 // An expression's leaves as the arguments of its graph. Leaves of one memory, shape and strides are
 // one argument.
 struct leaf_list {

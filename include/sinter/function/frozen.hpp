@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <sinter/function/arguments.hpp>
 #include <sinter/tensor/tensor.hpp>
@@ -44,6 +45,21 @@ class frozen<tensor<T, E>> {
   const tensor<T, E>* array_;
 };
 
+/// Of elements that are shared, it keeps a share: those of a mapped file stay mapped.
+template <class T, extents_spec E>
+class frozen<shared_tensor<T, E>> {
+ public:
+  explicit frozen(shared_tensor<T, E> array) : array_(std::move(array)) {}
+
+  const T* data() const { return array_.data(); }
+  const shape_vector& shape() const { return array_.shape(); }
+  sinter::contents contents() const { return array_.block.current_contents(); }
+  std::uint64_t version() const { return 0; }
+
+ private:
+  shared_tensor<T, E> array_;
+};
+
 /// Of a view nobody counts the writes: the caller names the version of the elements, and another
 /// number whenever they differ, also when other elements come to lie at the same address.
 template <class T, extents_spec E>
@@ -64,6 +80,8 @@ class frozen<view<T, E>> {
 
 template <class T, extents_spec E>
 frozen(const tensor<T, E>&) -> frozen<tensor<T, E>>;
+template <class T, extents_spec E>
+frozen(shared_tensor<T, E>) -> frozen<shared_tensor<T, E>>;
 template <class T, extents_spec E>
 frozen(view<T, E>, std::uint64_t) -> frozen<view<T, E>>;
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -42,6 +43,19 @@ class any_tensor {
   any_tensor(const tensor<T, E>& x)
       : type_(dtype_of<T>), shape_(x.shape()), size_(x.size()), storage_(x.storage()) {}
 
+  /// The elements, shared.
+  template <Element T, extents_spec E>
+  any_tensor(const shared_tensor<T, E>& x) : any_tensor(dtype_of<T>, x.shape(), x.block) {}
+
+  /// Row-major elements that are in `block` from its first byte on, shared, to be read only. They
+  /// must be aligned as their type asks for. Throws shape_error if the block is too short.
+  any_tensor(dtype type, const shape_vector& shape, sinter::storage block)
+      : type_(type), shape_(shape), size_(element_count(shape)), storage_(std::move(block)) {
+    if (static_cast<std::size_t>(size_) > storage_.size_bytes() / size_of(type))
+      throw shape_error("any_tensor: shape " + to_string(shape) + " of " + std::string(name(type)) +
+                        " in a block of " + std::to_string(storage_.size_bytes()) + " bytes");
+  }
+
   /// The elements as a tensor, copied. Throws dtype_error if they are of another type, shape_error
   /// if the shape does not fit the tensor's extents.
   template <Element T, extents_spec E>
@@ -51,6 +65,14 @@ class any_tensor {
     auto out = tensor<T, E>::uninitialized(shape_);
     std::copy_n(reinterpret_cast<const T*>(storage_.data()), size_, out.data());
     return out;
+  }
+
+  /// The elements behind a type, shared: `x.share<float, 2>()`. Throws as above.
+  template <Element T, extents_spec E>
+  shared_tensor<T, E> share() const {
+    require(dtype_of<T>);
+    require_fits(shape_, E, "any_tensor");
+    return {storage_, shape_};
   }
 
   /// The only element of a tensor of rank 0. Throws dtype_error and shape_error as above.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // storage: a reference-counted block of bytes, aligned to 64 bytes (a cache line and an AVX-512
-// register). Copying the handle shares the block; tensors copy elements instead, and only
-// expressions and fused functions share.
+// register), or bytes that somebody else keeps, such as a mapped file. Copying the handle shares
+// the block; tensors copy elements instead, and only expressions and fused functions share.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -32,7 +33,15 @@ class storage {
     const std::size_t rounded =
         (bytes + storage_alignment - 1) / storage_alignment * storage_alignment;
     void* memory = ::operator new(sizeof(header) + rounded, std::align_val_t{storage_alignment});
-    block_ = ::new (memory) header(bytes);
+    block_ = ::new (memory) header(static_cast<std::byte*>(memory) + sizeof(header), bytes);
+  }
+
+  /// `bytes` bytes from `first` on, which live as long as `owner` does, to be read only: nobody
+  /// writes through `data()`, and they do not change. At any address.
+  storage(const std::byte* first, std::size_t bytes, std::shared_ptr<const void> owner) {
+    void* memory = ::operator new(sizeof(header), std::align_val_t{storage_alignment});
+    block_ = ::new (memory) header(const_cast<std::byte*>(first), bytes);
+    block_->owner = std::move(owner);
   }
 
   storage(const storage& other) noexcept : block_(other.block_) {
@@ -57,9 +66,7 @@ class storage {
 
   /// The first byte; null for an empty handle. Constness of the handle says nothing about the
   /// bytes.
-  std::byte* data() const noexcept {
-    return block_ == nullptr ? nullptr : reinterpret_cast<std::byte*>(block_) + sizeof(header);
-  }
+  std::byte* data() const noexcept { return block_ == nullptr ? nullptr : block_->first; }
 
   /// The bytes asked for.
   std::size_t size_bytes() const noexcept { return block_ == nullptr ? 0 : block_->bytes; }
@@ -104,15 +111,17 @@ class storage {
   // The header fills a whole line, which keeps the bytes behind it aligned and its counter off
   // their cache line.
   struct alignas(storage_alignment) header {
-    explicit header(std::size_t n) : bytes(n) {}
+    header(std::byte* at, std::size_t n) : first(at), bytes(n) {}
     header(const header&) = delete;
     header& operator=(const header&) = delete;
     ~header() {
       if (content_counter* own = counter.load(std::memory_order_acquire)) own->end();
     }
     std::atomic<std::size_t> handles{1};
+    std::byte* first;
     std::size_t bytes;
     std::atomic<content_counter*> counter{nullptr};  // made when somebody asks for contents
+    std::shared_ptr<const void> owner;               // of bytes that are not behind the header
   };
 
   header* block_ = nullptr;

@@ -30,19 +30,37 @@ namespace sinter {
 template <class T, extents_spec E>
 class tensor;
 
-/// The elements of a tensor, kept alive and shared rather than copied, to be read only. What an
-/// expression holds of its operands. It sees later writes to the tensor's elements, but not the
-/// tensor's later assignments or resizes: those find the storage shared and take a new one.
+/// Row-major elements, kept alive and shared rather than copied, to be read only: what an
+/// expression holds of its operands, and what a mapped file gives out (files/). An operand and an
+/// argument as a tensor is; `tensor` copies it. Made of a tensor, it sees later writes to the
+/// tensor's elements, but not the tensor's later assignments or resizes: those find the storage
+/// shared and take a new one.
 template <class T, extents_spec E>
 struct shared_tensor {
   using element_type = T;
+  using value_type = T;
   static constexpr extents_spec static_extents = E;
 
   storage block;
   shape_vector extents;
 
+  static constexpr int rank() { return E.rank; }
+
   const T* data() const { return reinterpret_cast<const T*>(block.data()); }
+  const T* begin() const { return data(); }
+  const T* end() const { return data() + size(); }
   const shape_vector& shape() const { return extents; }
+  std::int64_t size() const { return element_count(extents); }
+
+  /// Copies the elements. This is what `tensor<T, R> t = shared` calls.
+  template <extents_spec F>
+    requires(F.compatible_with(E))
+  void evaluate_to(tensor<T, F>& target) const {
+    // Into fresh storage: the elements may be those of `target`.
+    tensor<T, F> copy = tensor<T, F>::uninitialized(extents);
+    std::copy(begin(), end(), copy.data());
+    target = std::move(copy);
+  }
 };
 
 namespace detail {

@@ -77,6 +77,14 @@ class view {
   template <extents_spec F>
   view(const tensor<value_type, F>&& source) = delete;
 
+  /// Elements that somebody else shares too: who makes the view keeps them alive.
+  template <extents_spec F>
+    requires(E.compatible_with(F) && std::is_const_v<T>)
+  view(const shared_tensor<value_type, F>& source) : view(source.data(), source.shape()) {}
+
+  template <extents_spec F>
+  view(const shared_tensor<value_type, F>&& source) = delete;
+
   /// A view whose type fixes other extents, or whose elements may be written.
   template <class U, extents_spec F>
     requires(std::is_convertible_v<U (*)[], T (*)[]> && E.compatible_with(F) &&
@@ -201,6 +209,9 @@ view(tensor<T, E>&) -> view<T, E>;
 
 template <class T, extents_spec E>
 view(const tensor<T, E>&) -> view<const T, E>;
+
+template <class T, extents_spec E>
+view(const shared_tensor<T, E>&) -> view<const T, E>;
 
 template <class T, std::size_t N>
 view(std::span<T, N>) -> view<T, extents_spec(1)>;
