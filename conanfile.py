@@ -17,8 +17,9 @@ class SinterConan(ConanFile):
     topics = ("tensor", "expression-templates", "equality-saturation", "simd", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"openmp": [True, False]}
-    default_options = {"openmp": True}
+    # safetensors and npz: the components of these names, each with a library of its own.
+    options = {"openmp": [True, False], "safetensors": [True, False], "npz": [True, False]}
+    default_options = {"openmp": True, "safetensors": False, "npz": False}
     exports_sources = "LICENSE", "include/*"
     no_copy_source = True
 
@@ -34,6 +35,10 @@ class SinterConan(ConanFile):
     def requirements(self):
         self.requires("eigen/[>=3.4.0 <6]", transitive_headers=True)
         self.requires("xsimd/[>=8.1.0 <15]", transitive_headers=True)
+        if self.options.safetensors:
+            self.requires("nlohmann_json/[>=3.10.0 <4]", transitive_headers=True)
+        if self.options.npz:
+            self.requires("libzip/[>=1.7.3 <2]", transitive_headers=True, transitive_libs=True)
 
     def validate(self):
         check_min_cppstd(self, 20)
@@ -49,13 +54,22 @@ class SinterConan(ConanFile):
              os.path.join(self.package_folder, "include"))
 
     def package_info(self):
-        self.cpp_info.bindirs = []
-        self.cpp_info.libdirs = []
         self.cpp_info.set_property("cmake_file_name", "sinter")
-        self.cpp_info.set_property("cmake_target_name", "sinter::sinter")
-        self.cpp_info.set_property("pkg_config_name", "sinter")
-        self.cpp_info.requires = ["eigen::eigen", "xsimd::xsimd"]
+        core = self.add_component("sinter", ["eigen::eigen", "xsimd::xsimd"])
+        core.set_property("pkg_config_name", "sinter")
         if self.options.openmp and self.settings.get_safe("compiler") in ("gcc", "clang"):
-            self.cpp_info.cxxflags = ["-fopenmp"]
-            self.cpp_info.exelinkflags = ["-fopenmp"]
-            self.cpp_info.sharedlinkflags = ["-fopenmp"]
+            core.cxxflags = ["-fopenmp"]
+            core.exelinkflags = ["-fopenmp"]
+            core.sharedlinkflags = ["-fopenmp"]
+        if self.options.safetensors:
+            self.add_component("safetensors", ["sinter", "nlohmann_json::nlohmann_json"])
+        if self.options.npz:
+            self.add_component("npz", ["sinter", "libzip::libzip"])
+
+    def add_component(self, name, requires):
+        component = self.cpp_info.components[name]
+        component.set_property("cmake_target_name", f"sinter::{name}")
+        component.bindirs = []
+        component.libdirs = []
+        component.requires = requires
+        return component

@@ -22,3 +22,32 @@ macro(sinter_find_dependencies use_openmp)
     find_package(OpenMP REQUIRED COMPONENTS CXX ${ARGN})
   endif()
 endmacro()
+
+# sinter_add_components([GLOBAL])
+# Parts of sinter whose headers need a library more: for each whose library is there a target sinter::<part>, and
+# sinter_<part>_FOUND, which find_package(sinter COMPONENTS <part>) looks at. After the target sinter::sinter.
+macro(sinter_add_components)
+  find_package(nlohmann_json QUIET CONFIG ${ARGN})
+  sinter_add_component(safetensors nlohmann_json::nlohmann_json ${ARGN})
+  # Not by libzip's own package: Debian's is an error without the tools of libzip, which are in other packages.
+  find_path(SINTER_ZIP_INCLUDE_DIR zip.h)
+  find_library(SINTER_ZIP_LIBRARY zip)
+  mark_as_advanced(SINTER_ZIP_INCLUDE_DIR SINTER_ZIP_LIBRARY)
+  if(SINTER_ZIP_INCLUDE_DIR AND SINTER_ZIP_LIBRARY AND NOT TARGET sinter::libzip)
+    add_library(sinter::libzip UNKNOWN IMPORTED ${ARGN})
+    set_target_properties(sinter::libzip PROPERTIES
+      IMPORTED_LOCATION "${SINTER_ZIP_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${SINTER_ZIP_INCLUDE_DIR}")
+  endif()
+  sinter_add_component(npz sinter::libzip ${ARGN})
+endmacro()
+
+# sinter_add_component(<part> <target of its library> [GLOBAL])
+macro(sinter_add_component part library)
+  if(TARGET ${library} AND NOT TARGET sinter::${part})
+    add_library(sinter::${part} INTERFACE IMPORTED ${ARGN})
+    target_link_libraries(sinter::${part} INTERFACE sinter::sinter ${library})
+  endif()
+  if(TARGET sinter::${part})
+    set(sinter_${part}_FOUND TRUE)
+  endif()
+endmacro()

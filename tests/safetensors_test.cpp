@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// component: safetensors
 #include <cmath>
 #include <cstdint>
 #include <cstring>

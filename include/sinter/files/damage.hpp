@@ -16,4 +16,12 @@ namespace sinter::detail {
   throw io_error(path + ", byte " + std::to_string(offset) + ": " + reason);
 }
 
+/// Text from a file for a message, quoted: it may be long, and hold any characters.
+inline std::string quote(const std::string& text, std::size_t limit = 64) {
+  std::string out = "'";
+  for (const char c : text.substr(0, limit))
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out + (text.size() > limit ? "...'" : "'");
+}
+
 }  // namespace sinter::detail

@@ -20,6 +20,7 @@
 #include <sinter/files/convert.hpp>
 #include <sinter/files/file_replacement.hpp>
 #include <sinter/files/mapped_file.hpp>
+#include <sinter/files/named_tensors.hpp>
 #include <sinter/files/safetensors_header.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/any_tensor.hpp>
@@ -61,8 +62,8 @@ class safetensors_file {
   const safetensors_entry& entry(std::string_view name) const {
     const safetensors_entry* const found = find(name);
     if (found == nullptr)
-      throw io_error(path() + ": no tensor " + detail::safetensors_quoted(std::string(name)) +
-                     " among " + std::to_string(entries_.size()));
+      throw io_error(path() + ": no tensor " + detail::quote(std::string(name)) + " among " +
+                     std::to_string(entries_.size()));
     return *found;
   }
 
@@ -105,7 +106,7 @@ class safetensors_file {
   }
 
   std::string described(const safetensors_entry& e) const {
-    return path() + ": tensor " + detail::safetensors_quoted(e.name);
+    return path() + ": tensor " + detail::quote(e.name);
   }
 
   mapped_file file_;
@@ -113,10 +114,6 @@ class safetensors_file {
   std::vector<std::size_t> by_name_;
   std::map<std::string, std::string> metadata_;
 };
-
-/// Tensors with their names. Made of tensors, shares their elements: `{{"weight", w}, {"bias",
-/// b}}`.
-using named_tensors = std::vector<std::pair<std::string, any_tensor>>;
 
 /// Saves tensors, any or none, as a .safetensors file that takes its name when all of it is
 /// written. Elements lie in the given order, those of wide types before those of narrow ones: each
@@ -126,6 +123,7 @@ using named_tensors = std::vector<std::pair<std::string, any_tensor>>;
 /// existing file is then as it was.
 inline void save_safetensors(const std::string& path, const named_tensors& tensors,
                              const std::map<std::string, std::string>& metadata = {}) {
+  detail::require_different_names(path, tensors);
   std::vector<const named_tensors::value_type*> order;
   for (const auto& each : tensors) order.push_back(&each);
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
@@ -142,7 +140,6 @@ inline void save_safetensors(const std::string& path, const named_tensors& tenso
     header = document.dump();
     header.pop_back();
     // Member by member: the document looks for a name among all, which is slow for thousands.
-    std::vector<std::string> names;
     std::size_t offset = 0;
     for (const auto* each : order) {
       const auto& [name, x] = *each;
@@ -155,13 +152,8 @@ inline void save_safetensors(const std::string& path, const named_tensors& tenso
       offset += bytes_of(x);
       if (header.size() > 1) header += ',';
       header += nlohmann::json(name).dump() + ':' + entry.dump();
-      names.push_back(name);
     }
     header += '}';
-    std::sort(names.begin(), names.end());
-    const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end())
-      throw io_error(path + ": two tensors " + detail::safetensors_quoted(*twice));
   } catch (const nlohmann::json::type_error&) {
     throw io_error(path + ": a name or metadata is no UTF-8");
   }

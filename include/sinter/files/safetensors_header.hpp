@@ -63,14 +63,6 @@ inline std::optional<dtype> safetensors_dtype(std::string_view word) {
   return std::nullopt;
 }
 
-/// Text from a file for a message: it may be long, and hold any characters.
-inline std::string safetensors_quoted(const std::string& text, std::size_t limit = 64) {
-  std::string out = "'";
-  for (const char c : text.substr(0, limit))
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (text.size() > limit ? "...'" : "'");
-}
-
 struct safetensors_header {
   std::vector<safetensors_entry> entries;  // in the order of their offsets
   std::map<std::string, std::string> metadata;
@@ -154,21 +146,20 @@ class safetensors_events {
                        : word == "shape"        ? &has_shape_
                        : word == "data_offsets" ? &has_offsets_
                                                 : nullptr;
-    if (seen == nullptr) return fail("unexpected key " + safetensors_quoted(word));
-    if (std::exchange(*seen, true)) return fail("a second " + safetensors_quoted(word));
+    if (seen == nullptr) return fail("unexpected key " + quote(word));
+    if (std::exchange(*seen, true)) return fail("a second " + quote(word));
     key_ = word;
     return true;
   }
 
   bool string(std::string& word) {
     if (where_ == place::metadata) {
-      if (!result.metadata.emplace(key_, word).second)
-        return fail("a second " + safetensors_quoted(key_));
+      if (!result.metadata.emplace(key_, word).second) return fail("a second " + quote(key_));
       return true;
     }
     if (where_ != place::tensor || key_ != "dtype") return unexpected("a string");
     const std::optional<dtype> type = safetensors_dtype(word);
-    if (!type) return fail("dtype " + safetensors_quoted(word) + " is none that sinter has");
+    if (!type) return fail("dtype " + quote(word) + " is none that sinter has");
     entry_.type = *type;
     return true;
   }
@@ -214,7 +205,7 @@ class safetensors_events {
     const std::string text = e.what();
     const std::size_t before = text.find(": ");
     problem = "the header is no JSON, " +
-              safetensors_quoted(before == std::string::npos ? text : text.substr(before + 2), 160);
+              quote(before == std::string::npos ? text : text.substr(before + 2), 160);
     return false;
   }
 
@@ -225,7 +216,7 @@ class safetensors_events {
     if (in_metadata_)
       problem = "__metadata__: " + reason;
     else
-      problem = "tensor " + safetensors_quoted(entry_.name) + ": " + reason;
+      problem = "tensor " + quote(entry_.name) + ": " + reason;
     return false;
   }
   bool unexpected(const std::string& what) { return fail("unexpected " + what); }
@@ -248,7 +239,7 @@ inline void place_safetensors(const std::string& path, std::vector<safetensors_e
     return begin + std::min(offset, file_size - begin);  // for messages
   };
   for (safetensors_entry& each : entries) {
-    const std::string who = "tensor " + safetensors_quoted(each.name) + ": ";
+    const std::string who = "tensor " + quote(each.name) + ": ";
     const std::size_t end = each.bytes;
     const std::string range = "bytes " + std::to_string(each.offset) + " to " + std::to_string(end);
     if (end < each.offset)
@@ -271,7 +262,7 @@ inline void place_safetensors(const std::string& path, std::vector<safetensors_e
     if (each.offset != next)
       damaged(
           path, at(std::min(each.offset, next)),
-          "tensor " + safetensors_quoted(each.name) +
+          "tensor " + quote(each.name) +
               (each.offset < next ? " overlaps the one before it" : " leaves a hole before it"));
     next += each.bytes;
     each.offset += begin;
@@ -309,8 +300,7 @@ inline safetensors_header read_safetensors_header(const std::string& path,
   for (const safetensors_entry& each : events.result.entries) names.push_back(each.name);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end())
-    damaged(path, preamble, "two tensors " + safetensors_quoted(std::string(*twice)));
+  if (twice != names.end()) damaged(path, preamble, "two tensors " + quote(std::string(*twice)));
 
   place_safetensors(path, events.result.entries, preamble + static_cast<std::size_t>(length),
                     file.size());
