@@ -60,7 +60,7 @@ inline std::string zip_bytes(const std::vector<zip_member>& members) {
   for (const zip_member& m : members) {
     const std::size_t place = m.place.value_or(out.size());
     if (!m.place) out += zip_record(m);
-    list += "PK\1\2" + zip_number(20, 2) + zip_fields(m) + zip_number(0, 10) +
+    list += "PK\1\2" + zip_number(20, 2) + zip_fields(m) + std::string(10, '\0') +
             zip_number(place, 4) + m.name;
   }
   return out + list + "PK\5\6" + zip_number(0, 4) + zip_number(members.size(), 2) +

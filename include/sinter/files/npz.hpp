@@ -143,7 +143,8 @@ inline void save_npz(const std::string& path, const named_tensors& tensors,
   }
   std::vector<std::string> headers(tensors.size());  // read when the archive is closed
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const auto& [name, x] = tensors[i];
+    const std::string& name = tensors[i].first;
+    const any_tensor& x = tensors[i].second;
     const auto fail = [&] {
       throw io_error(path + ", member " + detail::quote(name) + ": " +
                      zip_error_strerror(zip_get_error(archive.get())));

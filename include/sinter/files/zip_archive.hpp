@@ -3,6 +3,7 @@
 // file's own size makes them possible. Needs libzip.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -120,8 +121,11 @@ class zip_archive {
     };
     storage out(m.size);
     std::size_t done = 0;
+    // libzip 1.7 counts wrong when it is asked for more than 4 GB of a deflated member at once.
+    constexpr std::size_t at_once = std::size_t{1} << 30;
     while (done < m.size) {
-      const zip_int64_t got = zip_fread(member_file.get(), out.data() + done, m.size - done);
+      const zip_int64_t got =
+          zip_fread(member_file.get(), out.data() + done, std::min(at_once, m.size - done));
       if (got < 0) fail(done);
       if (got == 0) damaged(who, done, "ends here, expected " + std::to_string(m.size) + " bytes");
       done += static_cast<std::size_t>(got);
