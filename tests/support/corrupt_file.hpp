@@ -11,10 +11,10 @@
 
 namespace test_support {
 
-// Calls read(path, bytes) for the bytes cut at every length, with a bit of every byte turned, and
+// Calls read(path, bytes) for the bytes cut at every length, with every bit turned, and
 // with `rounds` mixtures of changed, inserted, repeated and dropped bytes (the same in every run).
 template <class Read>
-void for_each_corruption(const std::string& good, Read&& read, int rounds = 150) {
+void for_each_corruption(const std::string& good, Read&& read, int rounds = 500) {
   const temporary_file file;
   const auto try_bytes = [&](const std::string& bytes) {
     file.write(bytes);
@@ -22,15 +22,17 @@ void for_each_corruption(const std::string& good, Read&& read, int rounds = 150)
     read(file.path, std::vector<char>(bytes.begin(), bytes.end()));
   };
   for (std::size_t length = 0; length < good.size(); ++length) try_bytes(good.substr(0, length));
-  std::mt19937 random(1);
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
   std::string turned = good;
   for (char& each : turned) {
     const char before = each;
-    each = static_cast<char>(before ^ (1 << below(8)));
-    try_bytes(turned);
+    for (int bit = 0; bit < 8; ++bit) {
+      each = static_cast<char>(before ^ (1 << bit));
+      try_bytes(turned);
+    }
     each = before;
   }
+  std::mt19937 random(1);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
   for (int round = 0; round < rounds; ++round) {
     std::string bytes = good;
     for (std::size_t edits = 1 + below(4); edits > 0 && !bytes.empty(); --edits) {
