@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a fused function says beside values: gradients of a loss, assignments to its arguments,
-// several results.
+// several results; each also for structs of parameters.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <sinter/expr/expression.hpp>
+#include <sinter/expr/structure.hpp>
 
 namespace sinter {
 
@@ -64,6 +65,13 @@ constexpr std::array<handle, N> gradients(handle loss, const std::array<handle, 
   return out;
 }
 
+/// The same for a struct of parameters: a struct of derivatives. Statistics are differentiated by
+/// like other parameters.
+template <HandleStructure S>
+constexpr S gradients(handle loss, const S& by) {
+  return structure_of<S>(gradients(loss, parameters_of(by)));
+}
+
 /// The same for parameters collected in a loop.
 constexpr std::vector<handle> gradients(handle loss, std::span<const handle> by) {
   std::vector<handle> out;
@@ -111,6 +119,18 @@ constexpr assignment assign(handle target, Value value) {
                                         std::span<const int>(&id, 1)));
 }
 
+/// Any number of assignments, to be returned through `outputs`.
+using assignments = std::vector<assignment>;
+
+/// Assigns every parameter of a struct.
+template <HandleStructure S>
+constexpr assignments assign(const S& target, const S& value) {
+  const auto to = parameters_of(target), from = parameters_of(value);
+  assignments out;
+  for (std::size_t i = 0; i < to.size(); ++i) out.push_back(assign(to[i], from[i]));
+  return out;
+}
+
 namespace detail {
 
 struct result {
@@ -121,43 +141,49 @@ struct result {
 
 }  // namespace detail
 
-/// What a fused function returns; see `outputs`. N results, Values of which are no assignments.
-template <std::size_t N, std::size_t Values>
+/// What a fused function returns; see `outputs`. `Values` of the results are no assignments.
+template <std::size_t Values>
 struct output_list {
   static constexpr std::size_t value_count = Values;
-  std::array<detail::result, N> results{};
+  std::vector<detail::result> results;
 };
 
 namespace detail {
 
-constexpr output_list<1, 1> results_of(handle value) { return {{result{value, {}, false}}}; }
-constexpr output_list<1, 0> results_of(const assignment& a) {
+constexpr output_list<1> results_of(handle value) { return {{result{value, {}, false}}}; }
+constexpr output_list<0> results_of(const assignment& a) {
   return {{result{a.value, a.target, true}}};
 }
-template <std::size_t N, std::size_t Values>
-constexpr output_list<N, Values> results_of(const output_list<N, Values>& list) {
+constexpr output_list<0> results_of(const assignments& list) {
+  output_list<0> out;
+  for (const assignment& a : list) out.results.push_back({a.value, a.target, true});
+  return out;
+}
+template <std::size_t Values>
+constexpr output_list<Values> results_of(const output_list<Values>& list) {
   return list;
 }
 
-template <std::size_t N, std::size_t V, std::size_t M, std::size_t W>
-constexpr output_list<N + M, V + W> joined(const output_list<N, V>& a, const output_list<M, W>& b) {
-  output_list<N + M, V + W> out;
-  for (std::size_t i = 0; i < N; ++i) out.results[i] = a.results[i];
-  for (std::size_t i = 0; i < M; ++i) out.results[N + i] = b.results[i];
+template <std::size_t N>
+constexpr output_list<0> results_of(const std::array<assignment, N>& list) {
+  return results_of(assignments(list.begin(), list.end()));
+}
+template <HandleStructure S>
+constexpr output_list<parameter_count<S>> results_of(const S& s) {
+  output_list<parameter_count<S>> out;
+  for (handle x : parameters_of(s)) out.results.push_back({x, {}, false});
   return out;
 }
 
-template <class X, std::size_t N>
-constexpr auto results_of(const std::array<X, N>& list) {
-  output_list<N, N* decltype(results_of(list[0]))::value_count> out;
-  for (std::size_t i = 0; i < N; ++i) out.results[i] = results_of(list[i]).results[0];
-  return out;
-}
-
-constexpr output_list<0, 0> results_of_all() { return {}; }
+constexpr output_list<0> results_of_all() { return {}; }
 template <class First, class... Rest>
 constexpr auto results_of_all(const First& first, const Rest&... rest) {
-  return joined(results_of(first), results_of_all(rest...));
+  auto list = results_of(first);
+  const auto others = results_of_all(rest...);
+  output_list<decltype(list)::value_count + decltype(others)::value_count> out{
+      std::move(list.results)};
+  for (const result& each : others.results) out.results.push_back(each);
+  return out;
 }
 
 template <class... X>
@@ -167,8 +193,8 @@ constexpr auto results_of(const std::tuple<X...>& list) {
 
 }  // namespace detail
 
-/// The results of a fused function in order: handles, assignments, and std::arrays of either. The
-/// call returns the values that are not assigned, in this order.
+/// The results of a fused function in order: handles, assignments, and std::arrays or structs of
+/// either. The call returns the values that are not assigned, in this order.
 template <class... X>
 constexpr auto outputs(const X&... x) {
   return detail::results_of_all(x...);
@@ -203,8 +229,8 @@ constexpr void add_output(ir::graph& g, const result& r) {
 }  // namespace detail
 
 /// Makes what a traced function returned the outputs of its graph: a handle, an assignment,
-/// `outputs(...)`, or a std::array or std::tuple of handles. Faults: graph_error if an argument is
-/// assigned twice.
+/// `outputs(...)`, or a std::array, std::tuple or struct of handles. Faults: graph_error if an
+/// argument is assigned twice.
 template <class Result>
 constexpr void set_outputs(ir::graph& g, const Result& returned) {
   if constexpr (detail::is_expression<Result>) {
@@ -213,8 +239,8 @@ constexpr void set_outputs(ir::graph& g, const Result& returned) {
   } else {
     static_assert(
         requires { detail::results_of(returned); },
-        "sinter: a fused function returns a handle, assign(...), outputs(...), or an array or "
-        "tuple of handles");
+        "sinter: a fused function returns a handle, assign(...), outputs(...), or an array, "
+        "tuple or struct of handles");
     const auto list = detail::results_of(returned);
     for (const detail::result& r : list.results) detail::add_output(g, r);
   }

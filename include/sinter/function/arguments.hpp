@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The arguments of a call: what their types say to the trace, and where their elements are.
+// The arguments of a call: what their types say to the trace, and where their elements are. An
+// argument is an array (tensor, view), a C++ scalar, or a struct of tensors, which stands for as
+// many arguments of the graph as it has parameters.
 #pragma once
 
 #include <array>
@@ -10,6 +12,7 @@
 #include <type_traits>
 
 #include <sinter/expr/handle.hpp>
+#include <sinter/expr/structure.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/tensor.hpp>
@@ -45,17 +48,114 @@ struct spec_of<A> {
   static constexpr argument_spec value{dtype_of<stored>, 0, true};
 };
 
+template <class A>
+inline constexpr argument_spec spec_for = spec_of<std::remove_cvref_t<A>>::value;
+
+template <class A>
+concept PlainArgument = requires { spec_of<std::remove_cvref_t<A>>::value; };
+
+// A struct of tensors that is marked as frozen names what it is of.
+template <class A>
+struct structure_in {
+  using type = A;
+};
+
+// Any aggregate: what is wrong with one is said by `require_structures`, in one line.
+template <class A>
+concept StructArgument =
+    !PlainArgument<A> && (Aggregate<typename structure_in<std::remove_cvref_t<A>>::type> ||
+                          is_list<typename structure_in<std::remove_cvref_t<A>>::type>);
+
+template <class A>
+concept FusedArgument = PlainArgument<A> || StructArgument<A>;
+
+template <class S>
+struct is_structure {
+  static constexpr bool value = HandleStructure<as_kind<S, handles>>;
+};
+
+// False, and reported, for structs that are none of parameters.
+template <class... A>
+constexpr bool require_structures() {
+  return (... && []<class X>(std::type_identity<X>) {
+    if constexpr (StructArgument<X>) {
+      using structure = typename structure_in<X>::type;
+      static_assert(is_structure<structure>::value,
+                    "sinter: a struct argument must be a template of its kind that has parameters, "
+                    "and structs and arrays of such, as members, and nothing else");
+      return is_structure<structure>::value;
+    } else {
+      return true;
+    }
+  }(std::type_identity<std::remove_cvref_t<A>>{}));
+}
+
+// How the trace sees an argument: its type inside of the lambda, and a spec per parameter.
+template <argument_spec Spec>
+struct plain_argument {
+  using type = handle;
+  static constexpr std::array<argument_spec, 1> specs{Spec};
+};
+
+template <class S, std::size_t N>
+constexpr void add_specs(std::array<argument_spec, N>& out, std::size_t& at) {
+  if constexpr (is_parameter<S>) {
+    out[at++] = spec_of<S>::value;
+  } else if constexpr (is_list<S>) {
+    for (std::size_t i = 0; i < std::tuple_size_v<S>; ++i)
+      add_specs<typename S::value_type>(out, at);
+  } else {
+    constexpr std::size_t count = member_count<as_kind<S, handles>>;
+    [&]<class... M>(std::type_identity<std::tuple<M&...>>) {
+      (add_specs<M>(out, at), ...);
+    }(std::type_identity<decltype(members<S, count>(std::declval<S&>()))>{});
+  }
+}
+
+template <class S>
+struct struct_argument {
+  using type = as_kind<S, handles>;
+  static constexpr std::array<argument_spec, parameter_count<S>> specs = [] {
+    std::array<argument_spec, parameter_count<S>> out{};
+    std::size_t at = 0;
+    add_specs<S>(out, at);
+    return out;
+  }();
+};
+
+// A function rather than an alias: GCC 12 crashes on an alias with a template argument of class
+// type.
+template <class A>
+constexpr auto traced_argument() {
+  if constexpr (PlainArgument<A>)
+    return plain_argument<spec_for<A>>{};
+  else
+    return struct_argument<typename structure_in<std::remove_cvref_t<A>>::type>{};
+}
+
+template <class... A>
+constexpr auto joined_specs() {
+  std::array<argument_spec, (0 + ... + A::specs.size())> out{};
+  [[maybe_unused]] std::size_t at = 0;
+  const auto add = [&](const auto& specs) {
+    for (const argument_spec& each : specs) out[at++] = each;
+  };
+  (add(A::specs), ...);
+  return out;
+}
+
 constexpr int dynamic_extents(const argument_spec& s) {
   int count = 0;
   for (int axis = 0; axis < s.extents.rank; ++axis) count += s.extents.is_static(axis) ? 0 : 1;
   return count;
 }
 
-template <class A>
-inline constexpr argument_spec spec_for = spec_of<std::remove_cvref_t<A>>::value;
-
-template <class A>
-concept FusedArgument = requires { spec_of<std::remove_cvref_t<A>>::value; };
+template <std::size_t N>
+constexpr std::size_t dynamic_extents(const std::array<argument_spec, N>& specs) {
+  std::size_t count = 0;
+  for (const argument_spec& each : specs) count += static_cast<std::size_t>(dynamic_extents(each));
+  return count;
+}
 
 // Scalars are kept in the type that their spec names, for the time of the call.
 template <class A>
@@ -107,13 +207,24 @@ void for_each_symbol(std::span<const argument_spec> specs,
       if (!specs[i].extents.is_static(axis)) take(arguments[i].shape[axis]);
 }
 
-template <argument_spec... Spec>
-std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> symbols_of(
-    const std::array<argument_memory, sizeof...(Spec)>& arguments) {
-  std::array<std::int64_t, (0 + ... + dynamic_extents(Spec))> out{};
+// Appends where the elements of a stored argument are, parameter by parameter.
+template <class S, std::size_t N>
+void add_memory(std::array<argument_memory, N>& out, std::size_t& at, const S& stored) {
+  if constexpr (std::is_arithmetic_v<S>)
+    out[at++] = memory_of(stored);
+  else if constexpr (PlainArgument<decltype(*stored)>)
+    out[at++] = memory_of(stored);
+  else
+    for_each_parameter(*stored, [&](const auto& each) { out[at++] = memory_of(&each); });
+}
+
+// The extents that are dynamic, of all arguments of a trace.
+template <class Trace>
+std::array<std::int64_t, dynamic_extents(Trace::specs)> symbols_of(
+    const std::array<argument_memory, Trace::specs.size()>& arguments) {
+  std::array<std::int64_t, dynamic_extents(Trace::specs)> out{};
   [[maybe_unused]] std::size_t at = 0;
-  for_each_symbol(std::array<argument_spec, sizeof...(Spec)>{Spec...}, arguments,
-                  [&](std::int64_t value) { out[at++] = value; });
+  for_each_symbol(Trace::specs, arguments, [&](std::int64_t value) { out[at++] = value; });
   return out;
 }
 
@@ -139,6 +250,30 @@ void* writable(std::remove_reference_t<A>& a) {
 template <class A>
 void touch(A& argument) {
   if constexpr (requires { argument.touch(); }) argument.touch();
+}
+
+// Appends the memory that assignments to the parameters of an argument write. A: as for `writable`.
+template <class A, std::size_t N>
+void add_targets(std::array<void*, N>& out, std::size_t& at, std::remove_reference_t<A>& a) {
+  if constexpr (PlainArgument<A>)
+    out[at++] = writable<A>(a);
+  else
+    for_each_parameter(a, [&](auto& each) {
+      out[at++] = std::is_lvalue_reference_v<A> ? writable<decltype(each)>(each)
+                                                : static_cast<void*>(nullptr);
+    });
+}
+
+// Touches the parameters of an argument that are assigned.
+template <class A, std::size_t N>
+void touch_assigned(const std::array<bool, N>& is_assigned, std::size_t& at, A& a) {
+  if constexpr (PlainArgument<A>) {
+    if (is_assigned[at++]) touch(a);
+  } else {
+    for_each_parameter(a, [&](auto& each) {
+      if (is_assigned[at++]) touch(each);
+    });
+  }
 }
 
 // What an assignment needs of its argument.

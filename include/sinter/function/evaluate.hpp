@@ -73,7 +73,7 @@ ir::graph trace_expression(const E& e, const leaf_list& leaves) {
 // The compiler traces expressions without attribute values, for the fused kernels of their regions.
 template <class... Leaf>
 constexpr std::array<handle, sizeof...(Leaf)> write_leaves(ir::graph& g, type_list<Leaf...>) {
-  return write_arguments<spec_of<Leaf>::value...>(g);
+  return write_arguments(g, std::array<argument_spec, sizeof...(Leaf)>{spec_of<Leaf>::value...});
 }
 
 template <class E>

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include <sinter/function/arguments.hpp>
@@ -85,10 +86,45 @@ frozen(shared_tensor<T, E>) -> frozen<shared_tensor<T, E>>;
 template <class T, extents_spec E>
 frozen(view<T, E>, std::uint64_t) -> frozen<view<T, E>>;
 
+/// A struct of tensors, all of them frozen: `f(x, sn::frozen(model))`.
+template <class S>
+  requires detail::StructArgument<S>
+class frozen<S> {
+ public:
+  explicit frozen(const S& model) : model_(&model) {}
+  explicit frozen(const S&&) = delete;
+
+  /// Calls `f(x)` for each tensor of the struct, x being the tensor, frozen.
+  template <class F>
+  void for_each_parameter(F&& f) const {
+    sinter::for_each_parameter(*model_, [&](const auto& each) {
+      const frozen<std::remove_cvref_t<decltype(each)>> x(each);
+      f(x);
+    });
+  }
+
+ private:
+  const S* model_;
+};
+
+template <class S>
+  requires detail::StructArgument<S>
+frozen(const S&) -> frozen<S>;
+
 namespace detail {
 
-template <class Array>
-struct spec_of<frozen<Array>> : spec_of<Array> {};
+template <class T, extents_spec E>
+struct spec_of<frozen<tensor<T, E>>> : spec_of<tensor<T, E>> {};
+template <class T, extents_spec E>
+struct spec_of<frozen<view<T, E>>> : spec_of<view<T, E>> {};
+template <class T, extents_spec E>
+struct spec_of<frozen<shared_tensor<T, E>>> : spec_of<shared_tensor<T, E>> {};
+
+template <class S>
+  requires StructArgument<S>
+struct structure_in<frozen<S>> {
+  using type = S;
+};
 
 }  // namespace detail
 

@@ -40,33 +40,39 @@ class fused {
     state_->options = std::move(options);
   }
 
-  /// Calls the function: tensors, views (both also `frozen`) and C++ scalars in; out comes what the
-  /// lambda returns and does not assign: one tensor, a tuple of tensors, or nothing. Assigned
-  /// arguments must be lvalues that are not const, in contiguous memory. Throws shape_error,
-  /// dtype_error, axis_error, index_error, alias_error or graph_error before anything is written.
+  /// Calls the function: tensors, views, structs of tensors (expr/structure.hpp; all of them also
+  /// `frozen`) and C++ scalars in; out comes what the lambda returns and does not assign: one
+  /// tensor, a tuple of tensors (a struct's one by one), or nothing. Assigned arguments must be
+  /// lvalues that are not const, in contiguous memory. Throws shape_error, dtype_error, axis_error,
+  /// index_error, alias_error or graph_error before anything is written.
   template <detail::FusedArgument... A>
   auto operator()(A&&... arguments) {
-    constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
-    static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
-                  "sinter: the operands of an op do not fit together (fault, op, left, right)");
-    if constexpr (fault.kind == ir::fault_kind::none)
-      return call<A...>(std::tuple<>{}, arguments...);
-  }
-
-  /// `f.into(y)(x, w)`: results go into existing tensors (resized if their shape differs, which
-  /// allocates) or contiguous views (whose shape must be right). Without resizing, nothing is
-  /// allocated after the first call. Throws like the call itself, shape_error also for a view of
-  /// another shape or with strides, alias_error for memory of an argument that is still read when
-  /// the result is written. (Functions of more than 32 arguments or results, and those that the
-  /// first call traces, keep short lists on the heap.)
-  template <class... Out>
-  auto into(Out&... outputs) {
-    return [this, &outputs...]<detail::FusedArgument... A>(A&&... arguments) {
+    if constexpr (detail::require_structures<A...>()) {
       constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
       static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
                     "sinter: the operands of an op do not fit together (fault, op, left, right)");
       if constexpr (fault.kind == ir::fault_kind::none)
-        this->template call<A...>(std::tie(outputs...), arguments...);
+        return call<A...>(std::tuple<>{}, arguments...);
+    }
+  }
+
+  /// `f.into(y)(x, w)`: results go into existing tensors (also those of a struct; resized if their
+  /// shape differs, which allocates) or contiguous views (whose shape must be right). Without
+  /// resizing, nothing is allocated after the first call. Throws like the call itself, shape_error
+  /// also for a view of another shape or with strides, alias_error for memory of an argument that
+  /// is still read when the result is written. (Functions of more than 32 arguments or results, and
+  /// those that the first call traces, keep short lists on the heap.)
+  template <class... Out>
+  auto into(Out&... outputs) {
+    return [this, &outputs...]<detail::FusedArgument... A>(A&&... arguments) {
+      if constexpr (detail::require_structures<A...>()) {
+        constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
+        static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
+                      "sinter: the operands of an op do not fit together (fault, op, left, right)");
+        if constexpr (fault.kind == ir::fault_kind::none)
+          this->template call<A...>(std::tuple_cat(detail::named_results(outputs)...),
+                                    arguments...);
+      }
     };
   }
 
@@ -114,7 +120,7 @@ class fused {
   };
 
   template <class... A>
-  using trace_of = detail::function_trace<F, detail::spec_for<A>...>;
+  using trace_of = detail::function_trace<F, decltype(detail::traced_argument<A>())...>;
 
   // The program for these argument types. Its key is the address of something that exists once per
   // trace.
@@ -150,12 +156,14 @@ class fused {
                   "sinter: the operands of an op do not fit together (fault, op, left, right)");
     program& p = program_for<trace>();
     const auto stored = std::tuple{detail::stored_argument(arguments)...};
-    const auto memory = std::apply(
-        [](const auto&... s) {
-          return std::array<detail::argument_memory, sizeof...(s)>{detail::memory_of(s)...};
+    std::array<detail::argument_memory, trace::specs.size()> memory{};
+    std::apply(
+        [&](const auto&... each) {
+          [[maybe_unused]] std::size_t at = 0;
+          (detail::add_memory(memory, at, each), ...);
         },
         stored);
-    const auto symbols = detail::symbols_of<detail::spec_for<A>...>(memory);
+    const auto symbols = detail::symbols_of<trace>(memory);
     program::prepared_call c = p.prepare(memory, symbols);
     return body(p, c, memory, symbols);
   }
@@ -164,9 +172,14 @@ class fused {
   auto call(std::tuple<Out&...> given, std::remove_reference_t<A>&... arguments) {
     return with_call<A...>(
         [&](program& p, program::prepared_call& c, const auto& memory, const auto& symbols) {
-          const std::array<void*, sizeof...(A)> targets{detail::writable<A>(arguments)...};
-          [[maybe_unused]] int number = 0;
-          ((p.assigns(number++) ? detail::touch(arguments) : void()), ...);
+          std::array<void*, trace_of<A...>::specs.size()> targets{};
+          std::array<bool, trace_of<A...>::specs.size()> is_assigned{};
+          for (const int number : p.assigned())
+            if (number >= 0) is_assigned[static_cast<std::size_t>(number)] = true;
+          [[maybe_unused]] std::size_t at = 0;
+          (detail::add_targets<A>(targets, at, arguments), ...);
+          at = 0;
+          (detail::touch_assigned(is_assigned, at, arguments), ...);
           return run<trace_of<A...>>(p, c, memory, symbols, targets, given);
         },
         arguments...);
@@ -236,6 +249,15 @@ class fused {
 
   std::unique_ptr<state> state_;
 };
+
+/// A lambda that is traced by the first call in any case: `fuse(trace_in_first_call([](auto x) {
+/// ... }))`. The compiler is spared the work, which grows with the number of ops (see the figures
+/// in docs/architecture.md); results are of type any_tensor then, and there are no kernels of the
+/// function's own.
+template <class F>
+constexpr auto trace_in_first_call(F) {
+  return detail::traced_later<F>{};
+}
 
 /// Makes a fused function from a captureless lambda. See `fused`.
 template <class F>

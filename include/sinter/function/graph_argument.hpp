@@ -36,7 +36,7 @@ inline argument_memory memory_of_any(const any_tensor& x) {
 /// tensor that is an lvalue and not const, and to a view of elements that are not const.
 class graph_argument {
  public:
-  template <detail::FusedArgument A>
+  template <detail::PlainArgument A>
   graph_argument(A&& x) : type_(detail::spec_for<A>.type), is_number_(detail::spec_for<A>.weak) {
     using argument = std::remove_cvref_t<A>;
     if constexpr (std::is_arithmetic_v<argument>) {

@@ -77,6 +77,18 @@ class given_result {
   std::optional<Out> fresh_;
 };
 
+// The tensors that something given to `into` stands for: itself, or the parameters of a struct.
+template <class Out>
+auto named_results(Out& out) {
+  if constexpr (is_list<Out>)
+    return std::apply([](auto&... each) { return std::tuple_cat(named_results(each)...); }, out);
+  else if constexpr (Aggregate<Out>)
+    return std::apply([](auto&... each) { return std::tuple_cat(named_results(each)...); },
+                      members<Out, member_count<as_kind<Out, handles>>>(out));
+  else
+    return std::tie(out);
+}
+
 // Have the tensors given to `into` the dtypes of the results? Where the compiler does not know
 // those, the call finds out.
 template <class Trace, class... Out>

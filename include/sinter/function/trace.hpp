@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,20 +35,34 @@ constexpr void write_arguments(ir::graph& g, std::span<const argument_spec> spec
   }
 }
 
-template <argument_spec... Spec>
-constexpr std::array<handle, sizeof...(Spec)> write_arguments(ir::graph& g) {
-  std::array<handle, sizeof...(Spec)> out{};
-  write_arguments(g, std::array<argument_spec, sizeof...(Spec)>{Spec...}, out);
+template <std::size_t N>
+constexpr std::array<handle, N> write_arguments(ir::graph& g,
+                                                const std::array<argument_spec, N>& specs) {
+  std::array<handle, N> out{};
+  write_arguments(g, specs, out);
   return out;
 }
 
-template <class F, argument_spec... Spec>
+// The next of the handles as what the lambda takes: one of them, or a struct of several.
+template <class Argument>
+constexpr auto take(std::span<const handle> all, std::size_t& at) {
+  const std::size_t first = at;
+  at += Argument::specs.size();
+  if constexpr (std::is_same_v<typename Argument::type, handle>)
+    return all[first];
+  else
+    return structure_of<typename Argument::type>(all.subspan(first, Argument::specs.size()));
+}
+
+// Argument: plain_argument or struct_argument.
+template <class F, class... Argument>
 constexpr ir::graph trace_function() {
   ir::graph g;
-  const auto arguments = write_arguments<Spec...>(g);
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    set_outputs(g, F{}(arguments[I]...));
-  }(std::index_sequence_for<decltype(Spec)...>{});
+  const auto all = write_arguments(g, joined_specs<Argument...>());
+  [[maybe_unused]] std::size_t at = 0;
+  // Braces: elements of an initializer list are evaluated left to right.
+  const std::tuple<typename Argument::type...> arguments{take<Argument>(all, at)...};
+  set_outputs(g, std::apply(F{}, arguments));
   return ir::expand_gradients(g);
 }
 
@@ -112,8 +127,9 @@ constexpr frozen_trace<Size> freeze_trace() {
 // Can the compiler evaluate the trace? (std::sqrt of a literal is constant for GCC and not for
 // Clang; a variable from outside never is.)
 template <class Trace>
-concept ConstantTrace =
-    requires { typename std::integral_constant<std::size_t, measure_trace<Trace>().words>; };
+concept ConstantTrace = !requires { Trace::in_first_call; } && requires {
+  typename std::integral_constant<std::size_t, measure_trace<Trace>().words>;
+};
 
 template <class Trace>
 struct traced {
@@ -130,13 +146,23 @@ constexpr ir::fault fault_of() {
     return {};
 }
 
-template <class F, argument_spec... Spec>
+// The lambda F, to be traced by the first call.
+template <class F>
+struct traced_later : F {};
+
+template <class F, class... Argument>
 struct function_trace {
-  static constexpr ir::graph run() { return trace_function<F, Spec...>(); }
+  static constexpr auto specs = joined_specs<Argument...>();
+  static constexpr ir::graph run() { return trace_function<F, Argument...>(); }
 
   // Results that are no assignments.
-  static constexpr std::size_t value_count =
-      detail::value_count<decltype(F{}((static_cast<void>(Spec), handle{})...))>();
+  static constexpr std::size_t value_count = detail::value_count<decltype(std::apply(
+      F{}, std::declval<std::tuple<typename Argument::type...>>()))>();
+};
+
+template <class F, class... Argument>
+struct function_trace<traced_later<F>, Argument...> : function_trace<F, Argument...> {
+  static constexpr bool in_first_call = true;
 };
 
 }  // namespace sinter::detail
