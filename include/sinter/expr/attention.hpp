@@ -173,6 +173,40 @@ struct masked_attention_function {
   }
 };
 
+constexpr ir::value heads_swapped(ir::value x) {
+  inline_vector<std::int64_t, max_rank> axes;
+  for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
+  std::swap(axes[x.rank() - 3], axes[x.rank() - 2]);
+  return ir::permute(x, axes);
+}
+
+// [..., places, heads * depth] as [..., heads, places, depth].
+constexpr handle in_heads(handle x, std::int64_t count) {
+  constexpr ir::op code = ir::op::matmul;
+  if (x.rank() < 2) fail(x, code, ir::fault_kind::wrong_rank, x.rank(), 2);
+  if (x.rank() == max_rank) fail(x, code, ir::fault_kind::rank_too_high, max_rank + 1, max_rank);
+  if (count < 1) fail(x, code, ir::fault_kind::bad_option, count, 1);
+  if (x.graph().failed()) return x;
+  ir::symbolic_shape shape = x.node.shape();
+  const ir::dim width = shape.back();
+  if (width.is_constant() && width.constant() % count != 0)
+    fail(x, code, ir::fault_kind::not_divisible, width.constant(), count);
+  if (x.graph().failed()) return x;
+  shape.back() = ir::dim(count);
+  shape.push_back(x.graph().dims.floor_div(width, ir::dim(count)));
+  return handle(heads_swapped(ir::reshape(x.node, shape)));
+}
+
+// And back again.
+constexpr handle side_by_side(handle x) {
+  if (x.graph().failed()) return x;
+  const ir::value together = heads_swapped(x.node);
+  ir::symbolic_shape shape = together.shape();
+  shape[shape.size() - 2] = x.graph().dims.mul(shape[shape.size() - 2], shape.back());
+  shape.pop_back();
+  return handle(ir::reshape(together, shape));
+}
+
 struct multi_head_attention_function {
   static constexpr ir::op code = ir::op::matmul;
   std::int64_t heads = 1;
@@ -194,33 +228,7 @@ struct multi_head_attention_function {
     if (q.graph().failed()) return q;
     const handle out = attention_function{options}(apart, keys, values);
     if (q.graph().failed()) return q;
-    const ir::value together = swapped(out.node);
-    ir::symbolic_shape shape = together.shape();
-    shape[shape.size() - 2] = q.graph().dims.mul(shape[shape.size() - 2], shape.back());
-    shape.pop_back();
-    return handle(ir::reshape(together, shape));
-  }
-
- private:
-  // [..., places, heads * depth] as [..., heads, places, depth].
-  static constexpr handle in_heads(handle x, std::int64_t count) {
-    if (x.rank() < 2) fail(x, code, ir::fault_kind::wrong_rank, x.rank(), 2);
-    if (x.rank() == max_rank) fail(x, code, ir::fault_kind::rank_too_high, max_rank + 1, max_rank);
-    if (x.graph().failed()) return x;
-    ir::symbolic_shape shape = x.node.shape();
-    const ir::dim width = shape.back();
-    if (width.is_constant() && width.constant() % count != 0)
-      fail(x, code, ir::fault_kind::not_divisible, width.constant(), count);
-    if (x.graph().failed()) return x;
-    shape.back() = ir::dim(count);
-    shape.push_back(x.graph().dims.floor_div(width, ir::dim(count)));
-    return handle(swapped(ir::reshape(x.node, shape)));
-  }
-  static constexpr ir::value swapped(ir::value x) {
-    inline_vector<std::int64_t, max_rank> axes;
-    for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
-    std::swap(axes[x.rank() - 3], axes[x.rank() - 2]);
-    return ir::permute(x, axes);
+    return side_by_side(out);
   }
 };
 

@@ -69,26 +69,17 @@ concept StructArgument =
 template <class A>
 concept FusedArgument = PlainArgument<A> || StructArgument<A>;
 
-template <class S>
-struct is_structure {
-  static constexpr bool value = HandleStructure<as_kind<S, handles>>;
-};
-
-// False, and reported, for structs that are none of parameters.
-template <class... A>
-constexpr bool require_structures() {
-  return (... && []<class X>(std::type_identity<X>) {
-    if constexpr (StructArgument<X>) {
-      using structure = typename structure_in<X>::type;
-      static_assert(is_structure<structure>::value,
-                    "sinter: a struct argument must be a template of its kind that has parameters, "
-                    "and structs and arrays of such, as members, and nothing else");
-      return is_structure<structure>::value;
-    } else {
-      return true;
-    }
-  }(std::type_identity<std::remove_cvref_t<A>>{}));
+template <class A>
+constexpr bool is_sound_argument() {
+  if constexpr (StructArgument<A>)
+    return HandleStructure<as_kind<typename structure_in<A>::type, handles>>;
+  else
+    return true;
 }
+
+// Are structs among the arguments those of parameters?
+template <class... A>
+inline constexpr bool sound_structures = (... && is_sound_argument<std::remove_cvref_t<A>>());
 
 // How the trace sees an argument: its type inside of the lambda, and a spec per parameter.
 template <argument_spec Spec>

@@ -47,7 +47,10 @@ class fused {
   /// index_error, alias_error or graph_error before anything is written.
   template <detail::FusedArgument... A>
   auto operator()(A&&... arguments) {
-    if constexpr (detail::require_structures<A...>()) {
+    static_assert(detail::sound_structures<A...>,
+                  "sinter: a struct argument must be a template of its kind whose members are "
+                  "parameters, or structs and arrays of such");
+    if constexpr (detail::sound_structures<A...>) {
       constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
       static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
                     "sinter: the operands of an op do not fit together (fault, op, left, right)");
@@ -65,7 +68,10 @@ class fused {
   template <class... Out>
   auto into(Out&... outputs) {
     return [this, &outputs...]<detail::FusedArgument... A>(A&&... arguments) {
-      if constexpr (detail::require_structures<A...>()) {
+      static_assert(detail::sound_structures<A...>,
+                    "sinter: a struct argument must be a template of its kind whose members are "
+                    "parameters, or structs and arrays of such");
+      if constexpr (detail::sound_structures<A...>) {
         constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
         static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
                       "sinter: the operands of an op do not fit together (fault, op, left, right)");

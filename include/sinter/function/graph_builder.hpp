@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <sinter/expr/expr.hpp>
+#include <sinter/expr/parameter_names.hpp>
 #include <sinter/function/graph_function.hpp>
 #include <sinter/graph/symbol_name.hpp>
 
@@ -115,6 +116,19 @@ class graph_builder {
     const handle out = argument(name, x.type(), shape);
     state_->bindings.push_back([number = count() - 1, x](graph_function& f) { f.bind(number, x); });
     return out;
+  }
+
+  /// A struct of tensors as a struct of handles, bound one by one: `layers::linear<handles> l =
+  /// g.bound("encoder", layer)`. Names are the paths of members (expr/parameter_names.hpp) behind
+  /// the given one and a dot; without one, the paths alone.
+  template <class S>
+    requires(Aggregate<S> || detail::is_list<S>)
+  as_kind<S, handles> bound(const std::string& name, const S& model) {
+    std::vector<handle> out;
+    for_each_named_parameter(model, [&](const std::string& path, const auto& x) {
+      out.push_back(bound(name.empty() ? path : name + "." + path, any_tensor(x)));
+    });
+    return structure_of<as_kind<S, handles>>(out);
   }
 
   /// The extent of a symbol as an i64 scalar, to calculate with and to use as an extent.
