@@ -6,7 +6,9 @@
 
 #include <doctest/doctest.h>
 
+#include <sinter/layers/linear.hpp>
 #include <sinter/sinter.hpp>
+#include <sinter/training/adam.hpp>
 
 namespace {
 std::atomic<long> allocations{0};
@@ -73,6 +75,40 @@ TEST_CASE("1,000 training steps without one allocation") {
   for (int i = 0; i < 1000; ++i) step.into(loss)(x, label, w, b, 0.1f);
   CHECK(allocations - before == 0);
   CHECK(loss.item() < first);
+}
+
+namespace {
+
+template <class Kind>
+struct two_layers {
+  sinter::layers::linear<Kind> hidden, output;
+  constexpr auto operator()(auto x) const { return output(sn::relu(hidden(x))); }
+};
+
+}  // namespace
+
+TEST_CASE("training steps of a model with Adam allocate nothing") {
+  using model_type = two_layers<sn::stored<float>>;
+  auto step = sn::fuse([](auto model, auto state, auto x, auto label, auto rate) {
+    const auto loss = sn::cross_entropy(model(x), label);
+    return sn::outputs(loss, sn::adam{}.update(model, sn::gradients(loss, model), state, rate));
+  });
+  sn::initialiser init(1);
+  using linear = sn::layers::linear<sn::stored<float>>;
+  model_type model{linear::make(12, 16, init), linear::make(16, 5, init)};
+  auto state = sn::adam_state<model_type>::make(model);
+  sn::tensor<float, 2> x(8, 12);
+  sn::tensor<std::int32_t, 1> label(8);
+  init.normal(x, 0, 1);
+  for (std::int64_t i = 0; i < 8; ++i) label(i) = static_cast<std::int32_t>(i % 5);
+  sn::tensor<float, 0> loss;
+  step.into(loss)(model, state, x, label, 0.01);
+  const float first = loss.item();
+  step.into(loss)(model, state, x, label, 0.01);
+  const long before = allocations;
+  for (int i = 0; i < 100; ++i) step.into(loss)(model, state, x, label, 0.01);
+  CHECK(allocations - before == 0);
+  CHECK(loss.item() < 0.1f * first);
 }
 
 TEST_CASE("attention that turns queries and keys on its way allocates nothing") {
