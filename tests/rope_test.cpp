@@ -390,6 +390,28 @@ TEST_CASE("rope of tensors turns pairs by their places") {
   CHECK_THROWS_AS((sn::tensor<float, 3>(sn::rope(x, {.axis = -1}))), sn::axis_error);
 }
 
+TEST_CASE("heads of a dynamic width are turned: their depth is computed") {
+  auto f = sn::fuse([](auto x, auto first) {
+    const auto places = sn::iota<std::int64_t>(sn::extent(x, 0)) + sn::cast<std::int64_t>(first);
+    const auto heads = sn::split<2>(x, 1);
+    return sn::concat(1, sn::rope(heads[0], places), sn::rope(heads[1], places));
+  });
+  auto one = sn::fuse([](auto x, auto places) { return sn::rope(x, places); });
+  for (const std::int64_t width : {8, 4}) {
+    sn::tensor<float, 2> x(3, width), left(3, width / 2);
+    for (std::int64_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(i) * 0.25f - 1;
+    for (std::int64_t i = 0; i < 3; ++i)
+      for (std::int64_t k = 0; k < width / 2; ++k) left(i, k) = x(i, k);
+    const sn::tensor<float, 2> y = f(x, 5);
+    const sn::tensor<float, 2> expected = one(left, sn::tensor<std::int64_t, 1>{5, 6, 7});
+    for (std::int64_t i = 0; i < 3; ++i)
+      for (std::int64_t k = 0; k < width / 2; ++k)
+        CHECK(y(i, k) == doctest::Approx(expected(i, k)));
+  }
+  CHECK(f.statistics().saturations == 2);
+  CHECK_THROWS_AS(f(sn::tensor<float, 2>(3, 6), 5), sn::shape_error);
+}
+
 TEST_CASE("a rotation's gradient is the inverse rotation") {
   const auto x = counted<float, 3>(2, 5, 6), d = counted<float, 3>(2, 5, 6);
   auto f = sn::fuse([](auto u, auto w) {

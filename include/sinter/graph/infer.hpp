@@ -100,6 +100,21 @@ constexpr void require_order(graph& g, std::initializer_list<dim> ascending) {
       g.guards.push_back({guard::fact::at_most, d[0], d[1]});
 }
 
+// Makes an extent of a bound graph part of the class: a number, by guards that give a value to each
+// symbol in it. (That the expression has its value would be less, but leave it an expression.)
+constexpr void make_known(graph& g, dim d) {
+  if (d.is_constant()) return;
+  const dim_kind kind = g.dims.kind(d);
+  if (kind == dim_kind::symbol) {
+    g.guards.push_back({guard::fact::equal, d, dim(g.dims.evaluate(d, g.symbol_values))});
+    return;
+  }
+  const auto operands = g.dims.operands(d);
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    // The coefficients of a sum are plain integers; everything else is a dim.
+    if (kind != dim_kind::sum || i % 2 != 0) make_known(g, dim::from_code(operands[i]));
+}
+
 constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
                                   std::span<const std::int64_t> attributes,
                                   std::span<const dim> dims) {
@@ -191,7 +206,7 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
       }
       if (!g.symbol_values.empty()) {
         // Part of the class, since it hardly varies: rules then know how few elements there are.
-        if (!size.is_constant()) g.guards.push_back({guard::fact::equal, size, dim(known_size)});
+        make_known(g, size);
         require_order(g, {dim(1), size});
         require_order(g, {span, extent});
       }
@@ -333,7 +348,7 @@ constexpr inferred infer_rope(graph& g, std::span<const int> in,
   if (!depth.is_constant() && g.symbol_values.empty()) return out;
   const dim known(depth.is_constant() ? depth.constant() : g.dims.evaluate(depth, g.symbol_values));
   if (known.constant() % 2 != 0) return fault_of(fault_kind::odd_extent, known.constant());
-  if (!depth.is_constant()) g.guards.push_back({guard::fact::equal, depth, known});
+  make_known(g, depth);
   return out;
 }
 
