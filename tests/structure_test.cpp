@@ -144,17 +144,25 @@ TEST_CASE("gradients by a struct are a struct, and assignments change it in plac
   CHECK_THROWS_AS(step(example(), input, 0.125f), sn::graph_error);
 }
 
-TEST_CASE("a struct of results goes into a struct of tensors") {
+TEST_CASE("a struct of results is a struct of tensors, and goes into one") {
   auto slopes =
       sn::fuse([](auto model, auto x) { return sn::gradients(sn::sum(model(x)), model); });
   network<floats> m = example(), found{};
   slopes.into(found)(m, input);
-  const auto one_by_one = slopes(m, input);
-  static_assert(std::tuple_size_v<decltype(one_by_one)> == 5);
-  CHECK(found.first.weight == std::get<0>(one_by_one));
-  CHECK(found.middle[1].weight == std::get<3>(one_by_one));
+  const auto fresh = slopes(m, input);
+  static_assert(std::is_same_v<decltype(fresh), const network<floats>>);
+  CHECK(found.first.weight == fresh.first.weight);
+  CHECK(found.middle[1].weight == fresh.middle[1].weight);
   CHECK(found.seen.value == sn::tensor<float, 1>{0, 0});
   CHECK(found.first.weight != sn::tensor<float, 2>(3, 2));
+  auto several = sn::fuse([](auto model, auto x) {
+    const auto y = model(x);
+    return sn::outputs(sn::sum(y), model.middle, sn::cast<double>(model.seen.value));
+  });
+  const auto [total, middle, seen] = several(m, input);
+  static_assert(std::is_same_v<decltype(middle), const std::array<affine<floats, false>, 2>>);
+  CHECK(middle[1].weight == m.middle[1].weight);
+  CHECK(seen == sn::tensor<double, 1>{7, 8});
 }
 
 TEST_CASE("arrays of tensors, and structs of several kinds of elements") {

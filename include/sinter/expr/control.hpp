@@ -141,59 +141,63 @@ struct result {
 
 }  // namespace detail
 
-/// What a fused function returns; see `outputs`. `Values` of the results are no assignments.
-template <std::size_t Values>
+/// What a fused function returns; see `outputs`. `Value...`: a handle, or a struct of handles, for
+/// each result that is no assignment.
+template <class... Value>
 struct output_list {
-  static constexpr std::size_t value_count = Values;
+  static constexpr std::size_t value_count = (std::size_t{0} + ... + parameter_count<Value>);
   std::vector<detail::result> results;
 };
 
 namespace detail {
 
-constexpr output_list<1> results_of(handle value) { return {{result{value, {}, false}}}; }
-constexpr output_list<0> results_of(const assignment& a) {
+constexpr output_list<handle> results_of(handle value) { return {{result{value, {}, false}}}; }
+constexpr output_list<> results_of(const assignment& a) {
   return {{result{a.value, a.target, true}}};
 }
-constexpr output_list<0> results_of(const assignments& list) {
-  output_list<0> out;
+constexpr output_list<> results_of(const assignments& list) {
+  output_list<> out;
   for (const assignment& a : list) out.results.push_back({a.value, a.target, true});
   return out;
 }
-template <std::size_t Values>
-constexpr output_list<Values> results_of(const output_list<Values>& list) {
+template <class... Value>
+constexpr output_list<Value...> results_of(const output_list<Value...>& list) {
   return list;
 }
 
-template <std::size_t N>
-constexpr output_list<0> results_of(const std::array<assignment, N>& list) {
-  return results_of(assignments(list.begin(), list.end()));
-}
 template <HandleStructure S>
-constexpr output_list<parameter_count<S>> results_of(const S& s) {
-  output_list<parameter_count<S>> out;
+constexpr output_list<S> results_of(const S& s) {
+  output_list<S> out;
   for (handle x : parameters_of(s)) out.results.push_back({x, {}, false});
   return out;
 }
 
-constexpr output_list<0> results_of_all() { return {}; }
+template <class... V, class... W>
+constexpr output_list<V..., W...> joined(output_list<V...> a, const output_list<W...>& b) {
+  for (const result& each : b.results) a.results.push_back(each);
+  return {std::move(a.results)};
+}
+
+constexpr output_list<> results_of_all() { return {}; }
 template <class First, class... Rest>
 constexpr auto results_of_all(const First& first, const Rest&... rest) {
-  auto list = results_of(first);
-  const auto others = results_of_all(rest...);
-  output_list<decltype(list)::value_count + decltype(others)::value_count> out{
-      std::move(list.results)};
-  for (const result& each : others.results) out.results.push_back(each);
-  return out;
+  return joined(results_of(first), results_of_all(rest...));
 }
 
 template <class... X>
 constexpr auto results_of(const std::tuple<X...>& list) {
   return std::apply([](const auto&... each) { return results_of_all(each...); }, list);
 }
+// Of handles and assignments, one by one.
+template <class X, std::size_t N>
+  requires(std::is_same_v<X, handle> || std::is_same_v<X, assignment>)
+constexpr auto results_of(const std::array<X, N>& list) {
+  return std::apply([](const auto&... each) { return results_of_all(each...); }, list);
+}
 
 }  // namespace detail
 
-/// The results of a fused function in order: handles, assignments, and std::arrays or structs of
+/// The results of a fused function in order: handles, structs of handles, assignments, and lists of
 /// either. The call returns the values that are not assigned, in this order.
 template <class... X>
 constexpr auto outputs(const X&... x) {
@@ -202,13 +206,13 @@ constexpr auto outputs(const X&... x) {
 
 namespace detail {
 
-// Values among the results of a function that returns `Result`.
+// The results of a function that returns `Result`, as an output_list.
 template <class Result>
-constexpr std::size_t value_count() {
+constexpr auto output_list_of() {
   if constexpr (is_expression<Result>)
-    return 1;
+    return output_list<handle>{};
   else
-    return decltype(results_of(std::declval<const Result&>()))::value_count;
+    return decltype(results_of(std::declval<const Result&>())){};
 }
 
 }  // namespace detail

@@ -42,7 +42,7 @@ class fused {
 
   /// Calls the function: tensors, views, structs of tensors (expr/structure.hpp; all of them also
   /// `frozen`) and C++ scalars in; out comes what the lambda returns and does not assign: one
-  /// tensor, a tuple of tensors (a struct's one by one), or nothing. Assigned arguments must be
+  /// tensor or struct of tensors, a tuple of such, or nothing. Assigned arguments must be
   /// lvalues that are not const, in contiguous memory. Throws shape_error, dtype_error, axis_error,
   /// index_error, alias_error or graph_error before anything is written.
   template <detail::FusedArgument... A>
@@ -249,7 +249,7 @@ class fused {
         ((out[numbers[I]] = detail::memory_of_result(std::get<I>(results))), ...);
       }(std::make_index_sequence<Trace::value_count>{});
       p.run(c, memory, out);
-      return detail::returned(std::move(results));
+      return detail::returned(std::move(results), typename Trace::outputs{});
     }
   }
 

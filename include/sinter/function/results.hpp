@@ -121,15 +121,60 @@ output_memory memory_of_result(Result& x) {
     return {x.data(), static_cast<std::size_t>(x.size()) * sizeof(*x.data())};
 }
 
-// What a call returns: nothing, the one result, or all of them.
-template <class Results>
-auto returned(Results&& results) {
-  if constexpr (std::tuple_size_v<std::remove_cvref_t<Results>> == 0)
+// One of the values that a function returns, made of the results from number `First` on: a tensor,
+// or a struct of tensors.
+template <class Value, std::size_t First, class Results>
+auto value_of(Results& results) {
+  if constexpr (std::is_same_v<Value, handle>) {
+    return std::get<First>(std::move(results));
+  } else {
+    constexpr std::size_t count = parameter_count<Value>;
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      using element = typename std::tuple_element_t<First, Results>::element_type;
+      static_assert((std::is_same_v<typename std::tuple_element_t<First + I, Results>::element_type,
+                                    element> &&
+                     ...),
+                    "sinter: a struct that is a result has parameters of one dtype; name where it "
+                    "goes (into)");
+      as_kind<Value, stored<element>> out{};
+      const auto places = named_results(out);
+      ((std::get<I>(places) = std::get<First + I>(std::move(results))), ...);
+      return out;
+    }(std::make_index_sequence<count>{});
+  }
+}
+
+// Where each value begins among the results.
+template <class... Value>
+constexpr std::array<std::size_t, sizeof...(Value)> first_results() {
+  std::array<std::size_t, sizeof...(Value)> out{};
+  [[maybe_unused]] std::size_t next = 0, at = 0;
+  ((out[at++] = next, next += parameter_count<Value>), ...);
+  return out;
+}
+
+// What a call returns: nothing, the one value, or all of them. Results whose type is known at run
+// time only stay one by one.
+template <class Results, class... Value>
+auto returned(Results&& results, output_list<Value...>) {
+  if constexpr (std::tuple_size_v<std::remove_cvref_t<Results>> == 0) {
     return;
-  else if constexpr (std::tuple_size_v<std::remove_cvref_t<Results>> == 1)
+  } else if constexpr (std::tuple_size_v<std::remove_cvref_t<Results>> == 1 &&
+                       (std::is_same_v<Value, handle> && ...)) {
     return std::get<0>(std::move(results));
-  else
+  } else if constexpr ((std::is_same_v<Value, handle> && ...) ||
+                       std::is_same_v<std::remove_cvref_t<decltype(std::get<0>(results))>,
+                                      any_tensor>) {
     return std::forward<Results>(results);
+  } else {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      constexpr auto first = first_results<Value...>();
+      if constexpr (sizeof...(Value) == 1)
+        return (value_of<Value, first[I]>(results), ...);
+      else
+        return std::tuple{value_of<Value, first[I]>(results)...};
+    }(std::index_sequence_for<Value...>{});
+  }
 }
 
 }  // namespace sinter::detail

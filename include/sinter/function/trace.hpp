@@ -156,8 +156,9 @@ struct function_trace {
   static constexpr ir::graph run() { return trace_function<F, Argument...>(); }
 
   // Results that are no assignments.
-  static constexpr std::size_t value_count = detail::value_count<decltype(std::apply(
-      F{}, std::declval<std::tuple<typename Argument::type...>>()))>();
+  using outputs = decltype(detail::output_list_of<decltype(std::apply(
+                               F{}, std::declval<std::tuple<typename Argument::type...>>()))>());
+  static constexpr std::size_t value_count = outputs::value_count;
 };
 
 template <class F, class... Argument>
