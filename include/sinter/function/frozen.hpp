@@ -113,12 +113,8 @@ frozen(const S&) -> frozen<S>;
 
 namespace detail {
 
-template <class T, extents_spec E>
-struct spec_of<frozen<tensor<T, E>>> : spec_of<tensor<T, E>> {};
-template <class T, extents_spec E>
-struct spec_of<frozen<view<T, E>>> : spec_of<view<T, E>> {};
-template <class T, extents_spec E>
-struct spec_of<frozen<shared_tensor<T, E>>> : spec_of<shared_tensor<T, E>> {};
+template <PlainArgument Array>
+struct spec_of<frozen<Array>> : spec_of<Array> {};
 
 template <class S>
   requires StructArgument<S>

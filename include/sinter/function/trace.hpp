@@ -62,7 +62,10 @@ constexpr ir::graph trace_function() {
   [[maybe_unused]] std::size_t at = 0;
   // Braces: elements of an initializer list are evaluated left to right.
   const std::tuple<typename Argument::type...> arguments{take<Argument>(all, at)...};
-  set_outputs(g, std::apply(F{}, arguments));
+  // Not by std::apply, whose templates would stand in every message about the lambda's text.
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    set_outputs(g, F{}(std::get<I>(arguments)...));
+  }(std::index_sequence_for<Argument...>{});
   return ir::expand_gradients(g);
 }
 
@@ -156,8 +159,8 @@ struct function_trace {
   static constexpr ir::graph run() { return trace_function<F, Argument...>(); }
 
   // Results that are no assignments.
-  using outputs = decltype(detail::output_list_of<decltype(std::apply(
-                               F{}, std::declval<std::tuple<typename Argument::type...>>()))>());
+  using outputs =
+      decltype(output_list_of<decltype(F{}(std::declval<const typename Argument::type&>()...))>());
   static constexpr std::size_t value_count = outputs::value_count;
 };
 
