@@ -172,27 +172,34 @@ constexpr output_list<S> results_of(const S& s) {
   return out;
 }
 
+// Lists are their elements one by one.
+template <class... X>
+constexpr auto results_of_all(const X&... x);
+template <class... X>
+constexpr auto results_of(const std::tuple<X...>& list) {
+  return std::apply([](const auto&... each) { return results_of_all(each...); }, list);
+}
+template <class X, std::size_t N>
+  requires(std::is_same_v<X, handle> || std::is_same_v<X, assignment>)
+constexpr auto results_of(const std::array<X, N>& list) {
+  return std::apply([](const auto&... each) { return results_of_all(each...); }, list);
+}
+
 template <class... V, class... W>
 constexpr output_list<V..., W...> joined(output_list<V...> a, const output_list<W...>& b) {
   for (const result& each : b.results) a.results.push_back(each);
   return {std::move(a.results)};
 }
 
-constexpr output_list<> results_of_all() { return {}; }
+constexpr output_list<> joined_all() { return {}; }
 template <class First, class... Rest>
-constexpr auto results_of_all(const First& first, const Rest&... rest) {
-  return joined(results_of(first), results_of_all(rest...));
+constexpr auto joined_all(const First& first, const Rest&... rest) {
+  return joined(first, joined_all(rest...));
 }
 
 template <class... X>
-constexpr auto results_of(const std::tuple<X...>& list) {
-  return std::apply([](const auto&... each) { return results_of_all(each...); }, list);
-}
-// Of handles and assignments, one by one.
-template <class X, std::size_t N>
-  requires(std::is_same_v<X, handle> || std::is_same_v<X, assignment>)
-constexpr auto results_of(const std::array<X, N>& list) {
-  return std::apply([](const auto&... each) { return results_of_all(each...); }, list);
+constexpr auto results_of_all(const X&... x) {
+  return joined_all(results_of(x)...);
 }
 
 }  // namespace detail
