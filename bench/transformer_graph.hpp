@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 
 namespace sinter::test {
 

@@ -11,7 +11,7 @@
 
 #include <doctest/doctest.h>
 
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 #include <sinter/graph/interpret.hpp>
 
 using namespace sinter;

@@ -10,7 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "support/gradient_cases.hpp"
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/interpret.hpp>
 

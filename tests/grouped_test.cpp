@@ -13,7 +13,7 @@
 
 #include "support/close.hpp"
 #include "support/run_graph.hpp"
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 #include <sinter/plan/machine.hpp>
 #include <sinter/plan/print.hpp>
 

@@ -151,6 +151,10 @@ TEST_CASE("every op and attribute is read back") {
   ir::append(g, op::random_uniform, {ir::constant(g, dtype::i64, 3).id},
              {static_cast<std::int64_t>(dtype::f64), g.random_streams++}, g[x.id].shape);
   ir::append(g, op::gradient, {ir::sum(x, 3, false).id, x.id});
+  ir::append(g, op::vjp, {(x * 2.0).id, x.id, x.id});
+  ir::append(g, op::jvp, {(x * 2.0).id, x.id, (x * 3.0).id});
+  ir::append(g, op::checkpoint, {(x * 2.0).id, x.id});
+  ir::append(g, op::recompute, {x.id}, {5});
   for (int type = 0; type < dtype_count; ++type) ir::constant(g, static_cast<dtype>(type), 1);
   ir::bitcast(x, dtype::i32);
   for (std::uint64_t bits : {std::uint64_t{1} << 63, ~std::uint64_t{0}})

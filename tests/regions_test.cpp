@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 #include <sinter/graph/build.hpp>
 #include <sinter/graph/regions.hpp>
 

@@ -19,7 +19,7 @@
 
 #include "support/close.hpp"
 #include "support/run_graph.hpp"
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 #include <sinter/plan/memory.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/rules/saturate.hpp>

@@ -15,7 +15,7 @@
 
 #include "support/close.hpp"
 #include "support/run_graph.hpp"
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 #include <sinter/exec/executor.hpp>
 #include <sinter/plan/instructions.hpp>
 #include <sinter/plan/planner.hpp>

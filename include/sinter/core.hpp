@@ -3,7 +3,7 @@
 // and the e-graph.
 #pragma once
 
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 #include <sinter/egraph.hpp>
 #include <sinter/expr/expr.hpp>
 #include <sinter/graph/bind.hpp>

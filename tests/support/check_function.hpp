@@ -12,7 +12,7 @@
 
 #include "close.hpp"
 #include "run_graph.hpp"
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 #include <sinter/sinter.hpp>
 
 namespace test_support {

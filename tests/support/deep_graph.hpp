@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 
 namespace sinter::test {
 

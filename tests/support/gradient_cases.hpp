@@ -308,6 +308,26 @@ inline std::vector<gradient_case> structural_gradient_cases() {
        {spread_out({5}, -2, 2)}});
   out.push_back(
       {"flip", op::flip, [](const std::vector<value>& v) { return flip(v[0] * v[0], 5); }, {cube}});
+  out.push_back({"recompute",
+                 op::recompute,
+                 [](const std::vector<value>& v) {
+                   const int square = (v[0] * v[0]).id;
+                   const value again{v[0].owner, append(*v[0].owner, op::recompute, {square}, {7})};
+                   return again * v[0];
+                 },
+                 {cube}});
+  // With a value from outside, a variable within, and a checkpoint inside of it.
+  out.push_back(
+      {"checkpoint",
+       op::checkpoint,
+       [](const std::vector<value>& v) {
+         sinter::ir::graph& g = *v[0].owner;
+         const value outside = v[1] * 2.0, inside = unary(op::tanh, v[0]) * outside;
+         const value inner{
+             &g, append(g, op::checkpoint, {unary(op::sin, inside * inside).id, inside.id})};
+         return value{&g, append(g, op::checkpoint, {(inner * v[0] + outside).id, v[0].id})} * v[0];
+       },
+       {spread_out({2, 3}, -1, 1), spread_out({3}, 0.5, 1)}});
   out.push_back({"windows",
                  op::windows,
                  [](const std::vector<value>& v) {

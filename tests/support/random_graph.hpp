@@ -32,6 +32,7 @@ class random_graph_generator : random_graph_pool {
     for (int i = 0; i < options_.steps; ++i) step();
     // Behind the others, so that the graphs of older seeds stay parts of the new ones.
     if (chance(20)) rope_step();
+    if (chance(20)) recompute_step();
     return {live_graph(), arguments_};
   }
 
@@ -267,6 +268,11 @@ class random_graph_generator : random_graph_pool {
 
   void flip_step() {
     if (const auto x = find_any(1)) offer(ir::flip(*x, some_axes(*x)));
+  }
+
+  void recompute_step() {
+    const value x = *find_any();
+    offer({&g_, ir::append(g_, op::recompute, {x.id}, {draw(0, 3)})});
   }
 
   void concat_step() {

@@ -25,6 +25,11 @@ class adjoint_table {
     return state_[static_cast<std::size_t>(node)] != inactive;
   }
 
+  /// Makes room for nodes that were added after the loss.
+  constexpr void cover(int nodes) {
+    while (state_.size() < static_cast<std::size_t>(nodes)) state_.push_back(inactive);
+  }
+
   /// The node with the adjoint of `node`, or a negative number if nothing has reached it.
   constexpr int adjoint(int node) const { return state_[static_cast<std::size_t>(node)]; }
 
@@ -49,10 +54,16 @@ class adjoint_table {
 /// One node during the sweep: its rule reads operands, result and adjoint, and adds to the adjoints
 /// of those operands that lead to a variable. All of `adjoint`, `result` and a tensor operand of an
 /// element-wise op have one shape.
+///
+/// Without a table it is the rule of one operand alone, whose contribution is kept in `collected`:
+/// where the matrix of derivatives is symmetric, forward mode runs the same rule with the operand's
+/// tangent in the place of the adjoint.
 struct pullback {
-  adjoint_table& table;
+  adjoint_table* table;
   value result;
   value adjoint;
+  int only = -1;
+  value* collected = nullptr;
 
   constexpr graph& owner() const { return *result.owner; }
   constexpr value operand(int i) const { return {result.owner, result.owner->input(result.id, i)}; }
@@ -60,9 +71,14 @@ struct pullback {
   constexpr std::int64_t attribute(int i) const {
     return owner().attributes(result.id)[static_cast<std::size_t>(i)];
   }
-  constexpr bool wants(int i) const { return table.active(owner().input(result.id, i)); }
+  constexpr bool wants(int i) const {
+    return table == nullptr ? i == only : table->active(owner().input(result.id, i));
+  }
   constexpr void add(int i, value contribution) const {
-    table.add(owner().input(result.id, i), contribution);
+    if (table == nullptr)
+      *collected = contribution;
+    else
+      table->add(owner().input(result.id, i), contribution);
   }
 };
 

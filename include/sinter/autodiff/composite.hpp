@@ -37,9 +37,9 @@ constexpr void rms_norm(const pullback& p) {
   p.add(0, r * (d - y * mean(d * y, axes)));
 }
 
-// All to the first of the largest elements, a NaN being one: the least position, counted over the
-// reduced axes. Not argmax, which runs over rows only: the axis of a window is not the last.
-constexpr void first_max(const pullback& p) {
+// The first of the largest elements, a NaN being one: the least position, counted over the reduced
+// axes. Not argmax, which runs over rows only: the axis of a window is not the last.
+constexpr value first_of_largest(const pullback& p) {
   graph& g = p.owner();
   const value x = p.operand(0);
   const std::int64_t axes = p.attribute(0);
@@ -59,13 +59,14 @@ constexpr void first_max(const pullback& p) {
   const value is_largest = elementwise(
       op::bit_or, {elementwise(op::equal, {x, p.result}), elementwise(op::not_equal, {x, x})});
   const value candidate = ir::where(is_largest, position, extent_scalar(g, type, count));
-  const value is_first =
-      elementwise(op::equal, {candidate, reduce(op::reduce_min, candidate, axes)});
-  p.add(0, ir::where(is_first, p.adjoint, constant_like(p.adjoint, 0)));
+  return elementwise(op::equal, {candidate, reduce(op::reduce_min, candidate, axes)});
+}
+constexpr void first_max(const pullback& p) {
+  p.add(0, ir::where(first_of_largest(p), p.adjoint, constant_like(p.adjoint, 0)));
 }
 
-// (softmax(logits) - onehot(label)) d per row
-constexpr void cross_entropy(const pullback& p) {
+// softmax(logits) - onehot(label)
+constexpr value cross_entropy_slope(const pullback& p) {
   const value logits = p.operand(0), labels = p.operand(1);
   const int last = logits.rank() - 1;
   const value probabilities{logits.owner,
@@ -76,7 +77,12 @@ constexpr void cross_entropy(const pullback& p) {
   column.push_back(dim(1));
   const value is_label = elementwise(
       op::equal, {iota(p.owner(), wide.type(), logits.shape(), last), ir::reshape(wide, column)});
-  p.add(0, (probabilities - ir::cast(is_label, logits.type())) * ir::reshape(p.adjoint, column));
+  return probabilities - ir::cast(is_label, logits.type());
+}
+constexpr void cross_entropy(const pullback& p) {
+  symbolic_shape column = p.result.shape();
+  column.push_back(dim(1));
+  p.add(0, cross_entropy_slope(p) * ir::reshape(p.adjoint, column));
 }
 
 // A rotation's transpose is its inverse.

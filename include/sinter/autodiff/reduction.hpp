@@ -27,7 +27,11 @@ constexpr void reduce_extremum(const pullback& p) {
 // second derivatives are exact however many zeros there are. Linear work, and no extent has to be
 // known, unlike prefix products. Where P overflows or an element is infinite the quotient loses
 // what prefix products would keep.
-constexpr void reduce_prod(const pullback& p) {
+struct product_slope {
+  value product;  // of the elements that are not zero, one per result
+  value filled, from_zeros;
+};
+constexpr product_slope slope_of_product(const pullback& p) {
   const value x = p.operand(0), zero = constant_like(x, 0), one = constant_like(x, 1);
   const std::int64_t axes = p.attribute(0);
   const value is_zero = elementwise(op::equal, {x, zero});
@@ -37,7 +41,11 @@ constexpr void reduce_prod(const pullback& p) {
   const auto equals = [](value a, value b) { return elementwise(op::equal, {a, b}); };
   const value from_zeros = ir::where(equals(other_zeros, zero), one,
                                      ir::where(equals(other_zeros, one), other_zero_sum, zero));
-  p.add(0, (p.adjoint * (reduce(op::reduce_prod, filled, axes) / filled)) * from_zeros);
+  return {reduce(op::reduce_prod, filled, axes), filled, from_zeros};
+}
+constexpr void reduce_prod(const pullback& p) {
+  const product_slope s = slope_of_product(p);
+  p.add(0, (p.adjoint * (s.product / s.filled)) * s.from_zeros);
 }
 
 }  // namespace sinter::ir::backward

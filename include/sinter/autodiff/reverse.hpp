@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Reverse-mode differentiation, graph to graph: every node gradient(loss, x) becomes ordinary
-// nodes. It runs in constant evaluation for traced functions and at run time for graphs that are
-// built there.
+// Reverse mode: one sweep from a value to the variables behind it. What a checkpoint encloses is
+// computed again on the way.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include <sinter/autodiff/rules.hpp>
@@ -33,21 +33,94 @@ constexpr adjoint_table mark_active(graph& g, int loss, std::span<const int> var
   return table;
 }
 
-// The derivatives of the scalar node `loss` by `variables` (nodes that are not behind it), one
-// sweep for all of them.
-constexpr flat_vector<int> sweep(graph& g, int loss, std::span<const int> variables) {
-  int first = loss;
-  for (int x : variables) first = x < first ? x : first;
-  adjoint_table table = mark_active(g, loss, variables, first);
-  if (table.active(loss)) table.add(loss, ones_like({&g, loss}));
+constexpr bool contains(std::span<const int> list, int id) {
+  for (int each : list)
+    if (each == id) return true;
+  return false;
+}
 
-  // Users of a node stand behind it, so its adjoint is complete when the sweep arrives.
-  for (int id = loss; id > first; --id) {
+constexpr void sweep_down(graph& g, adjoint_table& table, std::span<const int> variables, int from,
+                          int last);
+
+// The sweep through a checkpoint: the nodes between its value and what that is computed from are
+// written a second time, over `recompute` nodes with a number of their own, so that nothing unites
+// them with the first; the sweep goes through the copies. Nodes that do not depend on the
+// checkpoint's operands are not copied, nor are variables, whose adjoints the sweep goes on with:
+// both stay in memory.
+constexpr void sweep_again(graph& g, adjoint_table& table, std::span<const int> variables,
+                           int checkpoint) {
+  const int y = g.input(checkpoint, 0), operands = g[checkpoint].input_count;
+  flat_vector<int> copy(static_cast<std::size_t>(y) + 1, -1);  // by node
+  const auto copy_of = [&](int id) -> int& { return copy[static_cast<std::size_t>(id)]; };
+  const int watermark = g.size();
+  int first = y;
+  for (int i = 1; i < operands; ++i) {
+    const int x = g.input(checkpoint, i);
+    // A scalar takes no memory, and an integer one may be a key.
+    const bool is_number =
+        g[x].code == op::constant || (g[x].shape.empty() && !is_floating(g[x].type));
+    if (x > y || is_number || copy_of(x) >= 0) continue;
+    const std::int64_t number[] = {watermark};
+    copy_of(x) = append(g, op::recompute, std::span<const int>(&x, 1), number);
+    if (x < first) first = x;
+  }
+  // What y needs, from the top; then the copies of what of it depends on an operand.
+  flat_vector<bool> needed(static_cast<std::size_t>(y) + 1, false);
+  needed[static_cast<std::size_t>(y)] = true;
+  for (int id = y; id > first; --id) {
+    if (!needed[static_cast<std::size_t>(id)] || copy_of(id) >= 0) continue;
+    for (int i = 0; i < g[id].input_count; ++i)
+      needed[static_cast<std::size_t>(g.input(id, i))] = true;
+  }
+  flat_vector<int> in;
+  for (int id = first + 1; id <= y; ++id) {
+    if (!needed[static_cast<std::size_t>(id)] || copy_of(id) >= 0 || contains(variables, id))
+      continue;
+    bool depends = false;
+    in.truncate(0);
+    for (int i : g.inputs(id)) {
+      depends = depends || copy_of(i) >= 0;
+      in.push_back(copy_of(i) >= 0 ? copy_of(i) : i);
+    }
+    if (!depends) continue;
+    const node n = g[id];
+    const inline_vector<std::int64_t, 2 * max_rank> attributes(g.attributes(id).begin(),
+                                                               g.attributes(id).end());
+    const inline_vector<dim, 2 * max_rank> dims(g.node_dims(id).begin(), g.node_dims(id).end());
+    copy_of(id) = g.intern(n.code, n.type, n.shape, {in.data(), in.size()}, attributes, dims);
+  }
+  const int top = g.size() - 1, again = copy_of(y) >= 0 ? copy_of(y) : y;
+  table.cover(g.size());
+  for (int id = first; id <= y; ++id)
+    if (copy_of(id) >= 0 && table.active(id)) table.activate(copy_of(id));
+  if (!table.active(again)) return;
+  table.add(again, {&g, table.adjoint(checkpoint)});
+  sweep_down(g, table, variables, top, watermark);
+}
+
+// Users of a node stand behind it, so its adjoint is complete when the sweep arrives.
+constexpr void sweep_down(graph& g, adjoint_table& table, std::span<const int> variables, int from,
+                          int last) {
+  for (int id = from; id >= last; --id) {
     if (table.adjoint(id) < 0) continue;
     bool wanted = false;
     for (int i = 0; i < g[id].input_count && !wanted; ++i) wanted = table.active(g.input(id, i));
-    if (wanted) apply_gradient_rule({table, {&g, id}, {&g, table.adjoint(id)}});
+    if (!wanted) continue;
+    if (g[id].code == op::checkpoint)
+      sweep_again(g, table, variables, id);
+    else
+      apply_gradient_rule({&table, {&g, id}, {&g, table.adjoint(id)}});
   }
+}
+
+// The derivatives of node `y`, contracted with `cotangent` (ones if below 0), by `variables` (nodes
+// that are not behind it), one sweep for all of them.
+constexpr flat_vector<int> sweep(graph& g, int y, int cotangent, std::span<const int> variables) {
+  int first = y;
+  for (int x : variables) first = x < first ? x : first;
+  adjoint_table table = mark_active(g, y, variables, first);
+  if (table.active(y)) table.add(y, cotangent < 0 ? ones_like({&g, y}) : value{&g, cotangent});
+  sweep_down(g, table, variables, y, first + 1);
 
   flat_vector<int> gradients;
   for (int x : variables)
@@ -55,88 +128,6 @@ constexpr flat_vector<int> sweep(graph& g, int loss, std::span<const int> variab
   return gradients;
 }
 
-// Faults of gradient(loss, x): the loss is a floating scalar (all extents one), x is floating.
-constexpr fault check_gradient(graph& g, int loss, int x) {
-  for (int id : {loss, x})
-    if (!is_floating(g[id].type))
-      return {fault_kind::wrong_dtype, op::gradient, static_cast<std::int64_t>(g[id].type), 0};
-  const symbolic_shape shape = g[loss].shape;
-  for (dim d : shape)
-    if (g.is_one(d) != truth::yes)
-      return {fault_kind::wrong_rank, op::gradient, static_cast<std::int64_t>(shape.size()), 0};
-  return {};
-}
-
 }  // namespace detail
-
-/// The same graph with every gradient(loss, x) written out in ordinary nodes: outputs, symbols,
-/// guards and random streams stay what they are, and a gradient has the dtype and shape of its x.
-/// Gradients of one loss share one sweep; gradients of gradients need nothing special, because an
-/// inner one is ordinary nodes by the time an outer one is met. Where an operation has no
-/// derivative the usual subgradient stands: 0 for abs, relu and steps at their corners, equal
-/// shares for elements that tie for a maximum or minimum. x that the loss does not depend on gets
-/// zeros.
-///
-/// The loss must be a floating scalar, or a tensor all of whose extents are known to be one; x must
-/// be floating. Otherwise the fault (wrong_rank or wrong_dtype) is recorded in constant evaluation
-/// and thrown as shape_error or dtype_error at run time. A graph that holds a fault already is
-/// returned as it is.
-constexpr graph expand_gradients(const graph& traced) {
-  flat_vector<int> requests;
-  for (int id = 0; id < traced.size(); ++id)
-    if (traced[id].code == op::gradient) requests.push_back(id);
-  if (requests.empty() || traced.failed()) return traced;
-
-  // What comes before the first gradient stays; the rest is added again, with gradients replaced.
-  graph g = traced;
-  g.truncate(requests[0]);
-  g.outputs.clear();
-  g.outputs.reserve(traced.outputs.size());
-  flat_vector<int> moved(static_cast<std::size_t>(traced.size()),
-                         -1);  // where a traced node is in the new graph
-  for (int id = 0; id < requests[0]; ++id) moved[static_cast<std::size_t>(id)] = id;
-  const auto target = [&](int id) -> int& { return moved[static_cast<std::size_t>(id)]; };
-
-  // Answers a request and all others for the same loss whose variable has been copied by now.
-  const auto expand = [&](int request) {
-    const int loss = target(traced.input(request, 0)),
-              own_variable = target(traced.input(request, 1));
-    const fault problem = detail::check_gradient(g, loss, own_variable);
-    if (problem.kind != fault_kind::none) {
-      const int operands[] = {loss, own_variable};
-      g.fail(problem, operands);
-      target(request) = own_variable;
-      return;
-    }
-    if (own_variable > loss) {  // nothing depends on what comes later
-      target(request) = detail::zeros_like({&g, own_variable}).id;
-      return;
-    }
-    flat_vector<int> answered, variables;
-    for (int other : requests) {
-      const int x = target(traced.input(other, 1));
-      if (target(traced.input(other, 0)) != loss || x < 0 || x > loss || !is_floating(g[x].type))
-        continue;
-      answered.push_back(other);
-      variables.push_back(x);
-    }
-    const flat_vector<int> gradients = detail::sweep(g, loss, variables);
-    for (std::size_t i = 0, n = answered.size(); i < n; ++i) target(answered[i]) = gradients[i];
-  };
-
-  flat_vector<int> in;
-  for (int id = requests[0]; id < traced.size(); ++id) {
-    if (traced[id].code == op::gradient) {
-      if (target(id) < 0) expand(id);
-      continue;
-    }
-    in.truncate(0);
-    for (int i = 0; i < traced[id].input_count; ++i) in.push_back(target(traced.input(id, i)));
-    target(id) = g.intern(traced[id].code, traced[id].type, traced[id].shape, in,
-                          traced.attributes(id), traced.node_dims(id));
-  }
-  for (const output& o : traced.outputs) g.outputs.push_back({target(o.node), o.assigned_argument});
-  return g;
-}
 
 }  // namespace sinter::ir

@@ -41,7 +41,9 @@ constexpr bool has_gradient_rule(op code) {
     case op::shift_left:
     case op::shift_right:
     case op::argmax:
-    case op::gradient: return false;
+    case op::gradient:
+    case op::vjp:
+    case op::jvp: return false;
     case op::neg:
     case op::abs:
     case op::sqrt:
@@ -85,6 +87,7 @@ constexpr bool has_gradient_rule(op code) {
     case op::flip:
     case op::windows:
     case op::concat:
+    case op::recompute:
     case op::matmul:
     case op::gather:
     case op::scatter_add:
@@ -94,7 +97,8 @@ constexpr bool has_gradient_rule(op code) {
     case op::rms_norm:
     case op::first_max:
     case op::cross_entropy:
-    case op::rope: return true;
+    case op::rope:
+    case op::checkpoint: return true;
   }
   return false;
 }
@@ -149,6 +153,7 @@ constexpr void apply_gradient_rule(const pullback& p) {
     case op::flip: return backward::flip(p);
     case op::windows: return backward::windows(p);
     case op::concat: return backward::concat(p);
+    case op::recompute: return p.add(0, p.adjoint);
 
     case op::gather: return backward::gather(p);
     case op::scatter_add: return backward::scatter_add(p);
@@ -204,7 +209,10 @@ constexpr void apply_gradient_rule(const pullback& p) {
     case op::shift_left:
     case op::shift_right:
     case op::argmax:
-    case op::gradient: return;
+    case op::gradient:
+    case op::vjp:
+    case op::jvp:
+    case op::checkpoint: return;  // reverse.hpp computes again what is behind it
   }
 }
 

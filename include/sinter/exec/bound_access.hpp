@@ -169,6 +169,7 @@ class binding {
         at.strides.insert(at.strides.begin() + axis + 1, apart * step.attributes[1]);
         break;
       }
+      case ir::op::recompute: break;
       case ir::op::reshape: require(try_reshape(at, result), step, at); break;
       default: require(false, step, at);
     }

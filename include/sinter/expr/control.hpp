@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What a fused function says beside values: gradients of a loss, assignments to its arguments,
-// several results; each also for structs of parameters.
+// What a fused function says beside values: derivatives of its values, what is computed again for
+// them, assignments to its arguments, several results; also for structs of parameters.
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <tuple>
@@ -77,6 +78,102 @@ constexpr std::vector<handle> gradients(handle loss, std::span<const handle> by)
   std::vector<handle> out;
   for (handle each : by) out.push_back(detail::gradient(loss, each));
   return out;
+}
+
+namespace detail {
+
+// A direction beside the value it belongs to: a number takes its dtype, and it may be broadcast.
+constexpr ir::value direction_of(handle subject, handle direction) {
+  ir::graph& g = subject.graph();
+  require_graph(g, direction);
+  ir::value d = direction.node;
+  if (direction.weak()) d = ir::weak_cast(d, subject.type());
+  if (d.rank() > subject.rank() || g.failed()) return d;  // reported by the shape rule
+  const ir::symbolic_shape shape = subject.node.shape();
+  return ir::can_broadcast(g, d.shape(), shape) ? ir::broadcast_to(d, shape) : d;
+}
+
+constexpr handle vjp(handle y, ir::value cotangent, handle by) {
+  ir::graph& g = y.graph();
+  require_graph(g, by);
+  return handle({&g, ir::append(g, ir::op::vjp, {y.node.id, by.node.id, cotangent.id})});
+}
+
+constexpr handle jvp(handle y, std::span<const handle> by, std::span<const handle> tangents) {
+  ir::graph& g = y.graph();
+  std::vector<int> in{y.node.id};
+  for (std::size_t i = 0; i < by.size(); ++i) {
+    require_graph(g, by[i]);
+    in.push_back(by[i].node.id);
+    in.push_back(direction_of(by[i], tangents[i]).id);
+  }
+  return handle({&g, ir::append(g, ir::op::jvp, in)});
+}
+
+}  // namespace detail
+
+/// The vector-Jacobian products of reverse mode: the derivatives of sum(y * cotangent) by each of
+/// the handles, where the cotangent counts as a constant. y is any floating value, the cotangent
+/// has its dtype and a shape that broadcasts to y's; the results have the dtypes and shapes of the
+/// handles, which may be intermediate values (the derivative is then what y's dependence on that
+/// value contributes). One sweep for all; derivatives of the results, by the cotangent too, are
+/// exact. A fault (dtype_error, shape_error) if something is not floating or does not fit.
+template <std::same_as<handle>... By>
+  requires(sizeof...(By) > 0)
+constexpr std::array<handle, sizeof...(By)> vjp(handle y, handle cotangent, By... by) {
+  const ir::value d = detail::direction_of(y, cotangent);
+  return {detail::vjp(y, d, by)...};
+}
+
+/// The same for a list of values.
+template <std::size_t N>
+constexpr std::array<handle, N> vjp(handle y, handle cotangent, const std::array<handle, N>& by) {
+  const ir::value d = detail::direction_of(y, cotangent);
+  std::array<handle, N> out{};
+  for (std::size_t i = 0; i < N; ++i) out[i] = detail::vjp(y, d, by[i]);
+  return out;
+}
+
+/// The Jacobian-vector product of forward mode: how y changes if x moves along `tangent`, which has
+/// x's dtype and a shape that broadcasts to x's. The result has the dtype and shape of y. As many
+/// pairs (x, tangent) as wanted, whose contributions add up: `jvp(y, x, dx, w, dw)`. One pass,
+/// whatever y's extents; the product of a Hessian and a vector is `jvp(gradients(loss, x)[0], x,
+/// v)`. Faults as vjp.
+template <std::same_as<handle>... Rest>
+  requires(sizeof...(Rest) % 2 == 0)
+constexpr handle jvp(handle y, handle x, handle tangent, Rest... rest) {
+  const std::array<handle, 2 + sizeof...(Rest)> pairs{x, tangent, rest...};
+  std::array<handle, 1 + sizeof...(Rest) / 2> by{}, tangents{};
+  for (std::size_t i = 0; i < by.size(); ++i) {
+    by[i] = pairs[2 * i];
+    tangents[i] = pairs[2 * i + 1];
+  }
+  return detail::jvp(y, by, tangents);
+}
+
+/// The same for lists.
+template <std::size_t N>
+  requires(N > 0)
+constexpr handle jvp(handle y, const std::array<handle, N>& by,
+                     const std::array<handle, N>& tangents) {
+  return detail::jvp(y, by, tangents);
+}
+
+/// f(x...), one value, of which gradients keep nothing in between: a sweep of reverse mode computes
+/// again, from x..., what it needs (Chen et al. 2016, "Training deep nets with sublinear memory
+/// cost"): less memory for more work, said by hand where `program_options::memory_budget` decides
+/// by itself. Values and gradients are those of f(x...), to the bit if no rule may re-associate.
+/// What f takes from outside of its arguments, and what does not depend on them, is kept.
+/// Checkpoints may be nested.
+template <class F, std::same_as<handle>... X>
+  requires(sizeof...(X) > 0)
+constexpr handle checkpoint(const F& f, X... x) {
+  static_assert(std::same_as<decltype(f(x...)), handle>,
+                "sinter: the function of a checkpoint returns one value");
+  const handle y = f(x...);
+  (detail::require_graph(y.graph(), x), ...);
+  return handle(
+      {y.node.owner, ir::append(y.graph(), ir::op::checkpoint, {y.node.id, x.node.id...})});
 }
 
 namespace detail {

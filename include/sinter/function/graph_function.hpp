@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 #include <sinter/function/code.hpp>
 #include <sinter/function/graph_argument.hpp>
 #include <sinter/function/plan_cache.hpp>

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <sinter/autodiff/reverse.hpp>
+#include <sinter/autodiff/expand.hpp>
 #include <sinter/expr/expr.hpp>
 #include <sinter/function/arguments.hpp>
 #include <sinter/graph/freeze.hpp>

@@ -46,7 +46,11 @@ namespace sinter::ir {
 //   gather           {axis}; inputs x, indices
 //   scatter_add      {axis}; inputs updates, indices; dims: shape of the result
 //   cross_entropy    inputs logits[..., classes], labels[...] (integers): one loss per row
+//   recompute        {number}: nodes with different numbers are kept apart
 //   gradient         inputs: a scalar loss, the node to differentiate by
+//   vjp              inputs: y, the node x to differentiate by, the cotangent of y
+//   jvp              inputs: y, then pairs of a node to differentiate by and its tangent
+//   checkpoint       inputs: y, then what y is computed from
 // clang-format on
 struct node {
   op code{};

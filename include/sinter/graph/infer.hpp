@@ -239,7 +239,7 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
       }
       return out;
     }
-    default: return out;  // flip
+    default: return out;  // flip, recompute
   }
 }
 
@@ -352,6 +352,35 @@ constexpr inferred infer_rope(graph& g, std::span<const int> in,
   return out;
 }
 
+// What a derivative by x is contracted with must look like it; the result looks like x (jvp: y).
+constexpr inferred infer_control(graph& g, op code, std::span<const int> in) {
+  const node& of = g[in[code == op::gradient || code == op::vjp ? 1 : 0]];
+  inferred out{of.type, of.shape, {}};
+  const auto require_alike = [&](int direction, int subject) {
+    const node a = g[direction], b = g[subject];
+    if (!is_floating(b.type))
+      out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(b.type), 0};
+    else if (a.type != b.type)
+      out.problem = {fault_kind::mixed_dtypes, code, static_cast<std::int64_t>(a.type),
+                     static_cast<std::int64_t>(b.type)};
+    else if (a.shape.size() != b.shape.size())
+      out.problem = {fault_kind::wrong_rank, code, static_cast<std::int64_t>(a.shape.size()),
+                     static_cast<std::int64_t>(b.shape.size())};
+    else
+      for (std::size_t i = 0; i < a.shape.size(); ++i)
+        if (!g.agree(a.shape[i], b.shape[i]))
+          out.problem = disagree(g, code, a.shape[i], b.shape[i]);
+  };
+  if (code == op::vjp) require_alike(in[2], in[0]);
+  if (code == op::vjp || code == op::jvp)
+    for (int by : {in[0], in[1]})
+      if (!is_floating(g[by].type))
+        out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(g[by].type), 0};
+  if (code == op::jvp)
+    for (std::size_t i = 1; i + 1 < in.size(); i += 2) require_alike(in[i + 1], in[i]);
+  return out;
+}
+
 constexpr inferred infer_composite(graph& g, op code, std::span<const int> in,
                                    std::span<const std::int64_t> attributes) {
   const node x = g[in[0]];
@@ -405,7 +434,7 @@ constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in,
     case kind::composite:
       return code == op::rope ? detail::infer_rope(g, in, attributes)
                               : detail::infer_composite(g, code, in, attributes);
-    case kind::control: return {g[in[1]].type, g[in[1]].shape, {}};
+    case kind::control: return detail::infer_control(g, code, in);
   }
   return {};
 }

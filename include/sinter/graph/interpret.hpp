@@ -139,10 +139,12 @@ class interpreter {
         if (n.code == op::rope) return detail::interpret_rope(*in[0], *in[1], attributes);
         return detail::interpret_normalisation(
             n.code, *in[0], attributes[0], attributes.size() > 1 ? double_of(attributes[1]) : 0);
-      case kind::control: break;
+      case kind::control:
+        if (n.code == op::checkpoint) return *in[0];
+        break;
     }
-    throw graph_error(
-        "gradient: a gradient node has no value before automatic differentiation expanded it");
+    throw graph_error(std::string(name(n.code)) +
+                      ": a derivative has no value before automatic differentiation expanded it");
   }
 
   std::span<const std::int64_t> symbols() const { return symbols_; }
@@ -215,6 +217,7 @@ class interpreter {
       case op::pad: return detail::interpret_pad(*in[0], shape, dims, double_of(attributes[0]));
       case op::slice: return detail::interpret_slice(*in[0], shape, dims, attributes);
       case op::flip: return detail::interpret_flip(*in[0], attributes[0]);
+      case op::recompute: return *in[0];
       case op::windows:
         return detail::interpret_windows(*in[0], shape, static_cast<std::size_t>(attributes[0]),
                                          dims[0], attributes[1], attributes[2]);
@@ -268,7 +271,7 @@ inline std::vector<reference_tensor> interpret_all(const graph& g,
                                                    std::span<const reference_tensor> arguments) {
   std::vector<bool> wanted(static_cast<std::size_t>(g.size()), true);
   for (int id = 0; id < g.size(); ++id) {
-    bool has_value = g[id].code != op::gradient;
+    bool has_value = !is_derivative(g[id].code);
     for (int i : g.inputs(id)) has_value = has_value && wanted[static_cast<std::size_t>(i)];
     wanted[static_cast<std::size_t>(id)] = has_value;
   }

@@ -87,6 +87,7 @@ enum class op : std::uint8_t {
   flip,
   windows,
   concat,
+  recompute,
   // contraction and indexing
   matmul,
   gather,
@@ -99,11 +100,14 @@ enum class op : std::uint8_t {
   first_max,
   cross_entropy,
   rope,
-  // control
+  // control, gone once derivatives are written out (autodiff/)
   gradient,
+  vjp,
+  jvp,
+  checkpoint,
 };
 
-inline constexpr int op_count = static_cast<int>(op::gradient) + 1;
+inline constexpr int op_count = static_cast<int>(op::checkpoint) + 1;
 
 // What an op does to the index space; stages branch on the kind and look at the single op only
 // where they must.
@@ -218,6 +222,7 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::flip, "flip", 1, kind::movement, accepts::any, yields::same, false, 0},
     {op::windows, "windows", 1, kind::movement, accepts::any, yields::same, false, 0},
     {op::concat, "concat", -1, kind::movement, accepts::any, yields::same, false, 0},
+    {op::recompute, "recompute", 1, kind::movement, accepts::any, yields::same, false, 0},
 
     {op::matmul, "matmul", 2, kind::contraction, accepts::numeric, yields::same, false, 2},
     {op::gather, "gather", 2, kind::indexing, accepts::any, yields::same, false, 4},
@@ -232,6 +237,9 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::rope, "rope", 2, kind::composite, accepts::any, yields::same, false, 0},
 
     {op::gradient, "gradient", 2, kind::control, accepts::floating, yields::same, false, 0},
+    {op::vjp, "vjp", 3, kind::control, accepts::floating, yields::same, false, 0},
+    {op::jvp, "jvp", -1, kind::control, accepts::floating, yields::same, false, 0},
+    {op::checkpoint, "checkpoint", -1, kind::control, accepts::any, yields::same, false, 0},
 }};
 
 constexpr const op_info& info(op code) { return op_table[static_cast<std::size_t>(code)]; }
@@ -255,6 +263,10 @@ constexpr bool computes(op code) {
 }
 // Casts and bitcasts: the dtype of the result is their attribute.
 constexpr bool is_conversion(op code) { return code == op::cast || code == op::bitcast; }
+/// A derivative that is not written out yet.
+constexpr bool is_derivative(op code) {
+  return code == op::gradient || code == op::vjp || code == op::jvp;
+}
 
 static_assert(
     [] {
@@ -274,6 +286,9 @@ static_assert(
 //   argmax         the first index of the largest value; a NaN counts as largest
 //   first_max      reduce_max whose derivative goes to the first of equals alone (pooling)
 //   windows        [..., size, count, ...]: element (j, i) is x[i stride + j dilation]
+//   recompute      x itself, but no rule may know: what is computed from it is computed once more
+//   checkpoint     its first operand; what lies between that and the others is computed again for
+//                  gradients
 //   comparisons    IEEE; logical and/or/xor are the bit ops on bool
 //   gelu           x/2 (1 + erf(x/sqrt 2)); gelu_tanh: x/2 (1 + tanh(sqrt(2/pi)(x + 0.044715 x^3)))
 //   softplus       log(1 + e^x), computed as max(x, 0) + log1p(e^-|x|)

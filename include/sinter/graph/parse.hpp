@@ -127,6 +127,8 @@ class graph_parser {
       } while (in_.accept(","));
       in_.expect(")");
     }
+    if (n.code == op::jvp && (n.inputs.size() < 3 || n.inputs.size() % 2 == 0))
+      in_.fail_at(start, "jvp has a value, then pairs of a node and its tangent");
     const int arity = info(n.code).arity;
     if (arity >= 0 ? n.inputs.size() != static_cast<std::size_t>(arity) : n.inputs.empty())
       in_.fail_at(start, std::string(name(n.code)) + " has " + std::to_string(n.inputs.size()) +
@@ -241,6 +243,10 @@ class graph_parser {
         break;
       case op::pad: read_pad(n, rank); break;
       case op::slice: read_slice(n, rank); break;
+      case op::recompute:
+        valued("number");
+        n.attributes = {in_.integer(0, std::numeric_limits<std::int64_t>::max())};
+        break;
       case op::concat:
       case op::gather: read_axis(n, "axis"); break;
       case op::scatter_add:
@@ -251,7 +257,7 @@ class graph_parser {
         n.attributes.push_back(accept_attribute("transpose_a") ? 1 : 0);
         n.attributes.push_back(accept_attribute("transpose_b") ? 1 : 0);
         break;
-      default: break;  // element-wise ops, cross_entropy and gradient have none
+      default: break;  // element-wise ops, cross_entropy and control ops have none
     }
     return read_type();
   }

@@ -114,6 +114,7 @@ inline std::string attribute_text(const graph& g, int id) {
     case op::windows:
       return "axis: " + std::to_string(a[0]) + ", size: " + g.dims.to_string(dims[0]) +
              ", stride: " + std::to_string(a[1]) + ", dilation: " + std::to_string(a[2]);
+    case op::recompute: return "number: " + std::to_string(a[0]);
     case op::concat:
     case op::gather:
     case op::scatter_add: return "axis: " + std::to_string(a[0]);

@@ -145,12 +145,18 @@ class verifier {
         check_counts(id, 1, shape_dims(id));
         check_axis(id, attributes[0], dims);
         return check_updates(id);
+      case op::recompute: return check_counts(id, 1, 0);
+      case op::jvp:
+        check_counts(id, 0, 0);
+        return expect(graph_[id].input_count >= 3 && graph_[id].input_count % 2 == 1, id,
+                      "its inputs are y and pairs of a node and its tangent");
       case op::gradient:
         check_counts(id, 0, 0);
         for (dim d : graph_[graph_.input(id, 0)].shape)
           expect(d == dim(1), id, "the loss must be a scalar");
         return;
-      default: return check_counts(id, 0, 0);  // element-wise ops and cross_entropy
+      default:
+        return check_counts(id, 0, 0);  // element-wise ops, cross_entropy, vjp and checkpoint
     }
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How a nest reads a value that is a rearrangement of another: permutes, broadcasts, slices, flips,
 // windows and reshapes that only add or drop axes of extent 1 become index maps on the load, down
-// to a value that is stored.
+// to a value that is stored. So does `recompute`, which moves nothing.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,8 @@ inline bool is_view(const value_graph& g, const value_class& v, const form& f) {
     case ir::op::broadcast_to:
     case ir::op::slice:
     case ir::op::flip:
-    case ir::op::windows: return f.fused < 0;
+    case ir::op::windows:
+    case ir::op::recompute: return f.fused < 0;
     case ir::op::reshape: return f.fused < 0 && ir::same_but_ones(v.shape, g[f.operands[0]].shape);
     default: return false;
   }

@@ -66,6 +66,7 @@ inline bool fold(const ir::graph& g, int id, std::span<const double> operands, d
     case ir::op::slice:
     case ir::op::flip:
     case ir::op::windows:
+    case ir::op::recompute:
     case ir::op::stop_gradient: out = x[0]; return true;
     case ir::op::neg: out = -x[0]; break;
     case ir::op::abs: out = std::abs(x[0]); break;
