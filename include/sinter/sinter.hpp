@@ -12,6 +12,7 @@
 
 #include <sinter/core.hpp>
 #include <sinter/files/npy.hpp>
+#include <sinter/function/custom.hpp>
 #include <sinter/function/evaluate.hpp>
 #include <sinter/function/function.hpp>
 #include <sinter/function/graph_builder.hpp>

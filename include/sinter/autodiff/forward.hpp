@@ -118,6 +118,18 @@ constexpr value cross_entropy(const pushforward& p) {
              false);
 }
 
+// An element-wise custom op has a gradient, which will do; an opaque one needs a rule of its own.
+constexpr value custom(const pushforward& p) {
+  graph& g = p.owner();
+  const custom_op& own = g.custom(g.attributes(p.result.id));
+  if (own.tangent == nullptr) {
+    if (own.elementwise) return symmetric(p);
+    fail_custom(g, p.result.id, fault_kind::no_tangent);
+    return {};
+  }
+  return {&g, own.tangent(g, p.result.id, p.tangents)};
+}
+
 // The tangent of one node; at least one operand has one. The node has a gradient rule.
 constexpr value tangent_of(const pushforward& p) {
   const op code = p.result.get().code;
@@ -145,6 +157,8 @@ constexpr value tangent_of(const pushforward& p) {
     case op::first_max: return first_max(p);
     case op::log_softmax: return log_softmax(p);
     case op::cross_entropy: return cross_entropy(p);
+    case op::custom_map:
+    case op::custom: return custom(p);
     default: return symmetric(p);
   }
 }

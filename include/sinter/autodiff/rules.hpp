@@ -8,6 +8,7 @@
 
 #include <sinter/autodiff/composite.hpp>
 #include <sinter/autodiff/contraction.hpp>
+#include <sinter/autodiff/custom.hpp>
 #include <sinter/autodiff/elementwise.hpp>
 #include <sinter/autodiff/movement.hpp>
 #include <sinter/autodiff/reduction.hpp>
@@ -98,6 +99,8 @@ constexpr bool has_gradient_rule(op code) {
     case op::first_max:
     case op::cross_entropy:
     case op::rope:
+    case op::custom_map:
+    case op::custom:
     case op::checkpoint: return true;
   }
   return false;
@@ -185,6 +188,8 @@ constexpr void apply_gradient_rule(const pullback& p) {
     case op::first_max: return backward::first_max(p);
     case op::cross_entropy: return backward::cross_entropy(p);
     case op::rope: return backward::rope(p);
+    case op::custom_map:
+    case op::custom: return backward::custom(p);
 
     case op::argument:
     case op::constant:

@@ -252,7 +252,8 @@ class tile_emitter {
     if (step.fused != nullptr) return step.fused->run;
     const auto type_of = [&](std::size_t k) { return s_.step(step.operands[k]).type; };
     const ir::map_function function =
-        step.code == ir::op::cast
+        step.custom != nullptr ? step.custom->map(step.type)
+        : step.code == ir::op::cast
             ? kernels_.cast_op(type_of(0), step.type)
             : kernels_.micro_op(step.code, type_of(step.code == ir::op::where ? 1 : 0));
     if (function == nullptr)

@@ -22,6 +22,7 @@
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_column.hpp>
 #include <sinter/exec/run_copy.hpp>
+#include <sinter/exec/run_custom.hpp>
 #include <sinter/exec/run_indexing.hpp>
 #include <sinter/exec/run_matmul.hpp>
 #include <sinter/exec/run_memory.hpp>
@@ -142,7 +143,7 @@ class executor {
 
  private:
   using bound_nest = std::variant<tile_nest, column_nest, matmul_nest, streamed_nest, assemble_nest,
-                                  alias_nest, pack_nest, gather_nest, scatter_nest>;
+                                  alias_nest, pack_nest, gather_nest, scatter_nest, custom_nest>;
 
   void add(const planning::nest& nest, const kernel_table& kernels) {
     switch (nest.kind) {
@@ -167,6 +168,9 @@ class executor {
         return;
       case planning::nest_kind::pack:
         nests_.emplace_back(std::in_place_type<pack_nest>, *plan_, kernels, nest);
+        return;
+      case planning::nest_kind::custom:
+        nests_.emplace_back(std::in_place_type<custom_nest>, nest);
         return;
       case planning::nest_kind::gather:
         has_indexing_ = true;

@@ -25,7 +25,7 @@ namespace sinter::exec {
 /// Whether there is a micro-op for `code` on operands of dtype `type` (for `where`: the dtype of
 /// its branches). cast is not among them; it has a table of its own.
 constexpr bool has_micro_op(ir::op code, dtype type) {
-  if (!ir::is_elementwise(code) || code == ir::op::cast) return false;
+  if (!ir::is_elementwise(code) || code == ir::op::cast || code == ir::op::custom_map) return false;
   if (is_narrow_float(type)) return !ir::computes(code);
   if (code == ir::op::bitcast) return type != dtype::boolean;
   switch (ir::info(code).accepts) {

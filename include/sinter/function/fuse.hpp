@@ -144,8 +144,9 @@ class fused {
     if constexpr (detail::ConstantTrace<Trace>) {
       program_code code = detail::code_for<detail::traced<Trace>::value.dtypes>();
       detail::add_regions<Trace>(code);
-      return std::make_unique<program>(ir::thaw(detail::traced<Trace>::value.words),
-                                       std::move(code), state_->options);
+      return std::make_unique<program>(
+          ir::thaw(detail::traced<Trace>::value.words, detail::traced<Trace>::value.customs),
+          std::move(code), state_->options);
     } else {
       return std::make_unique<program>(Trace::run(), detail::all_code(), state_->options);
     }

@@ -91,7 +91,7 @@ constexpr unsigned dtypes_of(const ir::graph& g) {
 }
 
 struct trace_sizes {
-  std::size_t words = 0, outputs = 0, regions = 0;
+  std::size_t words = 0, outputs = 0, regions = 0, customs = 0;
 };
 
 template <trace_sizes Size>
@@ -99,6 +99,7 @@ struct frozen_trace {
   std::array<std::int64_t, Size.words> words{};
   std::array<output_spec, Size.outputs> outputs{};
   std::array<ir::traced_region, Size.regions> regions{};
+  std::array<const ir::custom_op*, Size.customs> customs{};
   unsigned dtypes = 0;
   ir::fault problem;
 };
@@ -108,7 +109,7 @@ template <class Trace>
 constexpr trace_sizes measure_trace() {
   const ir::graph g = Trace::run();
   if (g.failed()) return {};
-  return {ir::freeze(g).size(), g.outputs.size(), ir::find_regions(g).size()};
+  return {ir::freeze(g).size(), g.outputs.size(), ir::find_regions(g).size(), g.customs.size()};
 }
 
 template <class Trace, trace_sizes Size>
@@ -123,6 +124,7 @@ constexpr frozen_trace<Size> freeze_trace() {
     out.outputs[i] = spec_of_output(g, g.outputs[i]);
   const auto regions = ir::find_regions(g);
   for (std::size_t i = 0; i < regions.size(); ++i) out.regions[i] = regions[i];
+  for (std::size_t i = 0; i < g.customs.size(); ++i) out.customs[i] = g.customs[i];
   out.dtypes = dtypes_of(g);
   return out;
 }

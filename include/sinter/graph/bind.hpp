@@ -94,7 +94,8 @@ namespace detail {
 // broadcasting. An output, or the operand of any other op, is a broadcast_to that the user wrote.
 inline void report_failed_broadcast(graph& out, const graph& traced, op user,
                                     std::span<const int> inputs, std::span<const int> moved,
-                                    std::span<const dim> replacement) {
+                                    std::span<const dim> replacement,
+                                    std::string_view custom = {}) {
   const op code = is_elementwise(user) || user == op::matmul ? user : op::broadcast_to;
   fault problem;
   std::vector<int> operands;
@@ -112,6 +113,7 @@ inline void report_failed_broadcast(graph& out, const graph& traced, op user,
     const int bare = traced[source].code == op::reshape ? traced.input(source, 0) : source;
     operands.push_back(moved[static_cast<std::size_t>(bare)]);
   }
+  problem.custom = custom;
   if (problem.kind != fault_kind::none) throw_fault(problem, out.operand_text(operands));
 }
 
@@ -133,6 +135,7 @@ inline graph replay_all(const graph& traced, std::span<const dim> symbols,
                         std::span<const std::int64_t> values) {
   graph out;
   out.dims.describe_as(traced.dims);
+  out.customs = traced.customs;
   out.symbol_values.assign(values.begin(), values.end());
   if (values.empty())
     out.symbol_values.push_back(0);  // a bound graph without symbols is still bound
@@ -145,7 +148,8 @@ inline graph replay_all(const graph& traced, std::span<const dim> symbols,
   for (int id = 0; id < traced.size(); ++id) {
     in.clear();
     for (int i : traced.inputs(id)) in.push_back(moved[static_cast<std::size_t>(i)]);
-    report_failed_broadcast(out, traced, traced[id].code, traced.inputs(id), moved, replacement);
+    report_failed_broadcast(out, traced, traced[id].code, traced.inputs(id), moved, replacement,
+                            is_custom(traced[id].code) ? op_name(traced, id) : std::string_view{});
     moved[static_cast<std::size_t>(id)] = replay(out, traced, id, in, [&](dim d) {
       return settled(out, out.dims.substitute(traced.dims, d, replacement));
     });

@@ -16,7 +16,7 @@ inline std::string to_dot(const graph& g) {
   std::string out = "digraph sinter {\n  node [fontname=\"monospace\"];\n";
   for (int id = 0; id < g.size(); ++id) {
     if (is_constant(id)) continue;
-    std::string label = std::string(name(g[id].code));
+    std::string label = std::string(op_name(g, id));
     std::string constants;
     for (int i : g.inputs(id))
       constants +=

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <sinter/graph/op.hpp>
 #include <sinter/support/error.hpp>
@@ -32,6 +33,8 @@ enum class fault_kind : std::uint8_t {
   not_divisible,     // lhs: the extent, rhs: the number of groups
   bad_option,        // lhs: the value, rhs: the least that is allowed
   not_whole,         // lhs: the extent, rhs: what it should be a multiple of
+  no_gradient,       // a custom op has no gradient
+  no_tangent,        // or no tangent
   not_an_extent,     // a number of a shape that is neither an integer nor computed from extents
 };
 
@@ -40,6 +43,7 @@ struct fault {
   op code{};
   std::int64_t lhs = 0;
   std::int64_t rhs = 0;
+  std::string_view custom{};  // the name of a custom op
 };
 
 inline std::string expectation(const fault& f) {
@@ -77,6 +81,9 @@ inline std::string expectation(const fault& f) {
       return "a stride, dilation, padding or number is " + l + "; expected at least " + r;
     case fault_kind::odd_extent: return "extent " + l + " is odd";
     case fault_kind::not_whole: return "extent " + l + " is no multiple of " + r;
+    case fault_kind::no_gradient:
+      return "the op has no gradient; stop_gradient(...) around it says that none is meant";
+    case fault_kind::no_tangent: return "the op has no tangent, which forward mode needs";
     case fault_kind::not_an_extent:
       return "an extent must be an integer, or computed from extent(x, axis)";
     case fault_kind::rank_too_high: return "rank " + l + " exceeds the limit of " + r;
@@ -88,7 +95,8 @@ inline std::string expectation(const fault& f) {
 // `ranges` that of the symbols in them.
 [[noreturn]] inline void throw_fault(const fault& f, const std::string& operands,
                                      const std::string& ranges = {}) {
-  const std::string message = std::string(name(f.code)) + "(" + operands + "): " + expectation(f) +
+  const std::string message = std::string(f.custom.empty() ? name(f.code) : f.custom) + "(" +
+                              operands + "): " + expectation(f) +
                               (ranges.empty() ? "" : " (" + ranges + ")");
   switch (f.kind) {
     case fault_kind::mixed_dtypes:
@@ -97,6 +105,8 @@ inline std::string expectation(const fault& f) {
     case fault_kind::not_a_permutation:
     case fault_kind::repeated_axis: throw axis_error(message);
     case fault_kind::not_an_argument:
+    case fault_kind::no_gradient:
+    case fault_kind::no_tangent:
     case fault_kind::assigned_twice: throw graph_error(message);
     default: throw shape_error(message);
   }

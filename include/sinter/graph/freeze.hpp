@@ -79,9 +79,9 @@ class reader {
 
 }  // namespace detail
 
-/// The graph as integers: nodes, outputs and the number of random streams. Not its guards, symbol
-/// values, fault, names or ranges: a graph that the compiler traced has none. Linear in the graph;
-/// throws nothing.
+/// The graph as integers: nodes, outputs and the number of random streams. Not its custom ops,
+/// which are known by address and leave beside it, guards, symbol values, fault, names or ranges: a
+/// graph that the compiler traced has none. Linear in the graph; throws nothing.
 constexpr std::vector<std::int64_t> freeze(const graph& g) {
   std::vector<std::int64_t> out;
   out.push_back(g.size());
@@ -104,10 +104,12 @@ constexpr std::vector<std::int64_t> freeze(const graph& g) {
   return out;
 }
 
-/// The graph that `freeze` wrote, node for node. The words must be those of `freeze`: they are not
-/// checked.
-constexpr graph thaw(std::span<const std::int64_t> words) {
+/// The graph that `freeze` wrote, node for node, and the custom ops of the graph it was written
+/// from. The words must be those of `freeze`: they are not checked.
+constexpr graph thaw(std::span<const std::int64_t> words,
+                     std::span<const custom_op* const> customs = {}) {
   graph g;
+  g.customs.assign(customs.begin(), customs.end());
   detail::reader in(words);
   const std::int64_t nodes = in.next();
   std::vector<int> inputs;

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <sinter/graph/custom.hpp>
 #include <sinter/graph/dim.hpp>
 #include <sinter/graph/fault.hpp>
 #include <sinter/graph/op.hpp>
@@ -46,6 +47,8 @@ namespace sinter::ir {
 //   gather           {axis}; inputs x, indices
 //   scatter_add      {axis}; inputs updates, indices; dims: shape of the result
 //   cross_entropy    inputs logits[..., classes], labels[...] (integers): one loss per row
+//   custom_map       {number in the graph's list of custom ops}
+//   custom           {number in that list, bits of the op's own attributes}
 //   recompute        {number}: nodes with different numbers are kept apart
 //   gradient         inputs: a scalar loss, the node to differentiate by
 //   vjp              inputs: y, the node x to differentiate by, the cotangent of y
@@ -87,6 +90,8 @@ class graph {
   int random_streams = 0;
   // By number, where the author of the graph named them; for messages and text.
   std::vector<std::string> argument_names;
+  // Those that nodes refer to by number, each once.
+  std::vector<const custom_op*> customs;
   // While a function is traced: do operands of mixed dtypes meet as `promote` says, or are they a
   // fault?
   bool implicit_casts = false;
@@ -108,6 +113,17 @@ class graph {
   constexpr std::span<const std::int64_t> attributes(int id) const {
     const node& n = nodes_[static_cast<std::size_t>(id)];
     return {attributes_.data() + n.first_attribute, static_cast<std::size_t>(n.attribute_count)};
+  }
+  // The custom op of such a node, by the node's attributes.
+  constexpr const custom_op& custom(std::span<const std::int64_t> of) const {
+    return *customs[static_cast<std::size_t>(of[0])];
+  }
+  // The number of a custom op, which joins the list if it is not there.
+  constexpr std::int64_t custom_number(const custom_op* which) {
+    std::size_t number = 0;
+    while (number < customs.size() && customs[number] != which) ++number;
+    if (number == customs.size()) customs.push_back(which);
+    return static_cast<std::int64_t>(number);
   }
   constexpr std::span<const dim> node_dims(int id) const {
     const node& n = nodes_[static_cast<std::size_t>(id)];
@@ -300,6 +316,11 @@ class graph {
 
 constexpr std::int64_t bits_of(double x) { return std::bit_cast<std::int64_t>(x); }
 constexpr double double_of(std::int64_t bits) { return std::bit_cast<double>(bits); }
+
+// The name of the node's op, a custom op's own.
+constexpr std::string_view op_name(const graph& g, int id) {
+  return is_custom(g[id].code) ? g.custom(g.attributes(id)).name : name(g[id].code);
+}
 
 // The value of a constant node as a double.
 constexpr double constant_value(const graph& g, int id) {

@@ -434,6 +434,7 @@ constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in,
     case kind::composite:
       return code == op::rope ? detail::infer_rope(g, in, attributes)
                               : detail::infer_composite(g, code, in, attributes);
+    case kind::opaque: return g.custom(attributes).infer(g, in, attributes.subspan(1));
     case kind::control: return detail::infer_control(g, code, in);
   }
   return {};
@@ -444,6 +445,8 @@ constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in,
 constexpr inferred infer(graph& g, op code, std::span<const int> in,
                          std::span<const std::int64_t> attributes, std::span<const dim> dims) {
   inferred out = infer_by_rule(g, code, in, attributes, dims);
+  if (out.problem.kind != fault_kind::none && is_custom(code))
+    out.problem.custom = g.custom(attributes).name;
   if (g.symbol_values.empty()) return out;
   for (dim& d : out.shape) {
     if (d.is_constant() || g.dims.evaluate(d, g.symbol_values) != 1) continue;
@@ -490,7 +493,7 @@ constexpr int append_narrow(graph& g, op code, std::span<const int> in,
     if (!direct) return append_cast(g, append_cast(g, in[0], dtype::f32), result.type);
   }
   if (!computes(code)) return g.intern(code, result.type, result.shape, in, attributes, dims);
-  inline_vector<int, 3> wide;
+  inline_vector<int, max_custom_operands> wide;
   for (int id : in) wide.push_back(widened(g, id));
   const int out = append(g, code, wide, attributes, dims);
   return is_narrow_float(result.type) ? append_cast(g, out, result.type) : out;

@@ -9,12 +9,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <sinter/graph/graph.hpp>
+#include <sinter/graph/interpret_custom.hpp>
 #include <sinter/graph/interpret_movement.hpp>
 #include <sinter/graph/interpret_reduction.hpp>
 #include <sinter/graph/random.hpp>
@@ -121,7 +123,7 @@ class interpreter {
     const shape_vector shape = detail::evaluate_shape(graph_, n.shape, symbols_);
     switch (info(n.code).kind) {
       case kind::leaf: return leaf(id, shape, in);
-      case kind::elementwise: return elementwise(n, shape, in);
+      case kind::elementwise: return elementwise(n, shape, in, attributes);
       case kind::reduction: return detail::interpret_reduction(n.code, *in[0], attributes[0]);
       case kind::movement: return movement(id, shape, in);
       case kind::contraction:
@@ -139,6 +141,13 @@ class interpreter {
         if (n.code == op::rope) return detail::interpret_rope(*in[0], *in[1], attributes);
         return detail::interpret_normalisation(
             n.code, *in[0], attributes[0], attributes.size() > 1 ? double_of(attributes[1]) : 0);
+      case kind::opaque: {
+        std::vector<double> own;
+        for (std::int64_t bits : attributes.subspan(1)) own.push_back(double_of(bits));
+        reference_tensor out = filled(n.type, shape, 0);
+        interpret_custom(graph_.custom(attributes), in, out, own);
+        return out;
+      }
       case kind::control:
         if (n.code == op::checkpoint) return *in[0];
         break;
@@ -185,7 +194,8 @@ class interpreter {
   }
 
   reference_tensor elementwise(const node& n, const shape_vector& shape,
-                               std::span<const reference_tensor* const> in) const {
+                               std::span<const reference_tensor* const> in,
+                               std::span<const std::int64_t> attributes) const {
     for (const reference_tensor* operand : in)
       detail::require(operand->shape.empty() || operand->shape == shape, n.code, operand->shape,
                       "the operands' shapes disagree; the result's is " + to_string(shape));
@@ -195,6 +205,14 @@ class interpreter {
       return which >= in.size() ? 0.0 : in[which]->data[in[which]->shape.empty() ? 0 : i];
     };
     reference_tensor out = filled(n.type, shape, 0);
+    if (n.code == op::custom_map) {
+      std::array<double, max_custom_operands> operands{};
+      for (std::size_t i = 0; i < out.data.size(); ++i) {
+        for (std::size_t k = 0; k < in.size(); ++k) operands[k] = at(k, i);
+        out.data[i] = graph_.custom(attributes).element(operands.data());
+      }
+      return out;
+    }
     for (std::size_t i = 0; i < out.data.size(); ++i)
       out.data[i] = n.code == op::cast ? cast_scalar(type, n.type, at(0, i))
                     : n.code == op::bitcast

@@ -71,6 +71,8 @@ enum class op : std::uint8_t {
   // element-wise, three operands
   where,
   multiply_add,
+  // a user's op (graph/custom.hpp), element-wise
+  custom_map,
   // reductions; the reduced axes stay with extent 1
   reduce_sum,
   reduce_max,
@@ -100,6 +102,8 @@ enum class op : std::uint8_t {
   first_max,
   cross_entropy,
   rope,
+  // a user's op that is a nest of its own
+  custom,
   // control, gone once derivatives are written out (autodiff/)
   gradient,
   vjp,
@@ -119,6 +123,7 @@ enum class kind : std::uint8_t {
   contraction,
   indexing,
   composite,
+  opaque,
   control
 };
 
@@ -207,6 +212,9 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::multiply_add, "multiply_add", 3, kind::elementwise, accepts::numeric, yields::same, false,
      1},
 
+    {op::custom_map, "custom_map", -1, kind::elementwise, accepts::floating, yields::same, false,
+     1},
+
     {op::reduce_sum, "reduce_sum", 1, kind::reduction, accepts::numeric, yields::same, false, 1},
     {op::reduce_max, "reduce_max", 1, kind::reduction, accepts::numeric, yields::same, false, 1},
     {op::reduce_min, "reduce_min", 1, kind::reduction, accepts::numeric, yields::same, false, 1},
@@ -236,6 +244,8 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::cross_entropy, "cross_entropy", 2, kind::composite, accepts::any, yields::same, false, 0},
     {op::rope, "rope", 2, kind::composite, accepts::any, yields::same, false, 0},
 
+    {op::custom, "custom", -1, kind::opaque, accepts::any, yields::same, false, 1},
+
     {op::gradient, "gradient", 2, kind::control, accepts::floating, yields::same, false, 0},
     {op::vjp, "vjp", 3, kind::control, accepts::floating, yields::same, false, 0},
     {op::jvp, "jvp", -1, kind::control, accepts::floating, yields::same, false, 0},
@@ -255,6 +265,7 @@ constexpr bool computes(op code) {
     case kind::indexing: return code == op::scatter_add;
     case kind::reduction:
     case kind::contraction:
+    case kind::opaque:
     case kind::composite: return true;
     case kind::leaf:
     case kind::control: return false;
@@ -263,6 +274,8 @@ constexpr bool computes(op code) {
 }
 // Casts and bitcasts: the dtype of the result is their attribute.
 constexpr bool is_conversion(op code) { return code == op::cast || code == op::bitcast; }
+// A user's op, known by number to the graph.
+constexpr bool is_custom(op code) { return code == op::custom_map || code == op::custom; }
 /// A derivative that is not written out yet.
 constexpr bool is_derivative(op code) {
   return code == op::gradient || code == op::vjp || code == op::jvp;

@@ -25,7 +25,8 @@ namespace detail {
 
 class graph_parser {
  public:
-  explicit graph_parser(std::string_view text) : in_(text, g_.dims) {}
+  graph_parser(std::string_view text, std::span<const custom_op* const> customs)
+      : in_(text, g_.dims), customs_(customs) {}
 
   graph run() {
     while (!in_.at_end()) {
@@ -46,6 +47,7 @@ class graph_parser {
     std::vector<int> inputs;
     std::vector<std::int64_t> attributes;
     std::vector<dim> dims;
+    const custom_op* custom = nullptr;
     // Attributes that the type completes: where the dtype goes, and whether the shape is the dims.
     bool takes_dtype = false, takes_shape = false;
   };
@@ -118,7 +120,7 @@ class graph_parser {
       in_.fail_at(start, "there is a node %" + std::to_string(number) + " already");
     in_.expect("=");
     parsed_node n;
-    n.code = read_op();
+    n.code = read_op(n);
     if (in_.accept("(")) {
       do {
         in_.expect("%");
@@ -127,6 +129,7 @@ class graph_parser {
       } while (in_.accept(","));
       in_.expect(")");
     }
+    if (is_custom(n.code)) check_custom(n, start);
     if (n.code == op::jvp && (n.inputs.size() < 3 || n.inputs.size() % 2 == 0))
       in_.fail_at(start, "jvp has a value, then pairs of a node and its tangent");
     const int arity = info(n.code).arity;
@@ -142,12 +145,32 @@ class graph_parser {
     nodes_[number] = add(n, type, shape, start);
   }
 
-  op read_op() {
+  op read_op(parsed_node& n) {
     const std::size_t place = in_.place();
     const std::string_view word = in_.word();
     for (const op_info& each : op_table)
-      if (each.name == word) return each.code;
-    in_.fail_at(place, "there is no op '" + std::string(word) + "'");
+      if (each.name == word && !is_custom(each.code)) return each.code;
+    for (const custom_op* each : customs_)
+      if (each->name == word) {
+        n.custom = each;
+        return each->elementwise ? op::custom_map : op::custom;
+      }
+    in_.fail_at(place, "there is no op '" + std::string(word) +
+                           "' (custom ops must be given to the parser)");
+  }
+
+  void check_custom(const parsed_node& n, std::size_t start) {
+    if (n.inputs.size() != static_cast<std::size_t>(n.custom->arity))
+      in_.fail_at(start, std::string(n.custom->name) + " has " + std::to_string(n.inputs.size()) +
+                             " operands, expected " + std::to_string(n.custom->arity));
+  }
+
+  void read_custom(parsed_node& n) {
+    n.attributes = {g_.custom_number(n.custom)};
+    for (std::string_view each : n.custom->attributes) {
+      valued(each);
+      n.attributes.push_back(bits_of(in_.number(dtype::f64)));
+    }
   }
 
   int add(parsed_node& n, dtype type, const symbolic_shape& shape, std::size_t start) {
@@ -243,6 +266,8 @@ class graph_parser {
         break;
       case op::pad: read_pad(n, rank); break;
       case op::slice: read_slice(n, rank); break;
+      case op::custom_map:
+      case op::custom: read_custom(n); break;
       case op::recompute:
         valued("number");
         n.attributes = {in_.integer(0, std::numeric_limits<std::int64_t>::max())};
@@ -385,6 +410,7 @@ class graph_parser {
 
   graph g_;
   text_reader in_;
+  std::span<const custom_op* const> customs_;
   std::unordered_map<std::int64_t, int> nodes_;  // by their number in the text
   std::unordered_set<std::int64_t> arguments_;
   std::unordered_set<std::string> argument_names_;
@@ -399,7 +425,10 @@ class graph_parser {
 /// The graph that `to_text` wrote: nodes are numbered anew where numbers have gaps or nodes are
 /// equal. For `graph_function`, which runs it. Throws graph_error with line and column (counted
 /// from 1, in bytes) where the text is no graph: also for what does not fit together, whose message
-/// names op and shapes. Text from anywhere is safe: nothing else happens.
-inline graph parse_graph(std::string_view text) { return detail::graph_parser(text).run(); }
+/// names op and shapes. Text from anywhere is safe: nothing else happens. `customs`: the custom ops
+/// that the text may name (sinter::custom_ops).
+inline graph parse_graph(std::string_view text, std::span<const custom_op* const> customs = {}) {
+  return detail::graph_parser(text, customs).run();
+}
 
 }  // namespace sinter::ir

@@ -114,6 +114,14 @@ inline std::string attribute_text(const graph& g, int id) {
     case op::windows:
       return "axis: " + std::to_string(a[0]) + ", size: " + g.dims.to_string(dims[0]) +
              ", stride: " + std::to_string(a[1]) + ", dilation: " + std::to_string(a[2]);
+    case op::custom: {
+      std::string out;
+      const std::span<const std::string_view> names = g.custom(a).attributes;
+      for (std::size_t i = 0; i < names.size(); ++i)
+        out += (i == 0 ? "" : ", ") + std::string(names[i]) + ": " +
+               number_text(dtype::f64, double_of(a[i + 1]));
+      return out;
+    }
     case op::recompute: return "number: " + std::to_string(a[0]);
     case op::concat:
     case op::gather:
@@ -127,7 +135,7 @@ inline std::string attribute_text(const graph& g, int id) {
 
 /// One line without its end: "%5 = mul(%3, %4) : f32[s0, 10]".
 inline std::string node_text(const graph& g, int id) {
-  std::string out = "%" + std::to_string(id) + " = " + std::string(name(g[id].code));
+  std::string out = "%" + std::to_string(id) + " = " + std::string(op_name(g, id));
   std::string operands;
   for (int i : g.inputs(id)) operands += (operands.empty() ? "%" : ", %") + std::to_string(i);
   if (!operands.empty()) out += "(" + operands + ")";

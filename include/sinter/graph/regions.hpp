@@ -179,7 +179,8 @@ class region_finder {
     } else if (n.code == op::broadcast_to) {
       const int below = at(g_.input(id, 0)).source;
       if (fusible(below) && !certainly_spreads(id)) own.source = below;
-    } else if (is_elementwise(n.code) && !is_conversion(n.code) && !n.shape.empty()) {
+    } else if (is_elementwise(n.code) && !is_conversion(n.code) && n.code != op::custom_map &&
+               !n.shape.empty()) {
       own.type = region_type(id);
       if (!fusible(id)) return;
       own.work = static_cast<double>(info(n.code).cost);

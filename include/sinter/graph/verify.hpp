@@ -42,12 +42,26 @@ class verifier {
     const op code = graph_[id].code;
     if (static_cast<int>(code) >= op_count)
       throw graph_error("verify: node %" + std::to_string(id) + " has an op that does not exist");
-    const int given = graph_[id].input_count, arity = info(code).arity;
+    if (is_custom(code)) check_custom(id);
+    const int given = graph_[id].input_count,
+              arity =
+                  is_custom(code) ? graph_.custom(graph_.attributes(id)).arity : info(code).arity;
     if (arity >= 0 ? given != arity : given < 1)
       reject(id, "has " + std::to_string(given) + " inputs, expected " +
                      (arity >= 0 ? std::to_string(arity) : "one or more"));
     for (int i : graph_.inputs(id))
       if (i < 0 || i >= id) reject(id, "input %" + std::to_string(i) + " does not come before it");
+  }
+
+  // The number of a custom op, which everything else about it is asked of.
+  void check_custom(int id) const {
+    const std::span<const std::int64_t> a = graph_.attributes(id);
+    if (a.empty() || a[0] < 0 || a[0] >= static_cast<std::int64_t>(graph_.customs.size()))
+      reject(id, "there is no custom op of its number");
+    const custom_op& custom = graph_.custom(a);
+    expect(custom.elementwise == (graph_[id].code == op::custom_map), id,
+           "its op is of the other kind");
+    check_counts(id, 1 + custom.attributes.size(), 0);
   }
 
   // The numbers of attributes and dims that the table above struct node lists.
@@ -145,6 +159,8 @@ class verifier {
         check_counts(id, 1, shape_dims(id));
         check_axis(id, attributes[0], dims);
         return check_updates(id);
+      case op::custom_map:
+      case op::custom: return;  // check_custom
       case op::recompute: return check_counts(id, 1, 0);
       case op::jvp:
         check_counts(id, 0, 0);

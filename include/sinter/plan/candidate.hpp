@@ -129,6 +129,8 @@ class candidate_enumeration {
         add(nest_kind::gather, v, f, {});
       else if (each.code == ir::op::scatter_add)
         add(nest_kind::scatter_add, v, f, {});
+      else if (each.code == ir::op::custom)
+        add(nest_kind::custom, v, f, {});
       else if (each.code == ir::op::pad || each.code == ir::op::concat)
         add(nest_kind::assemble, v, f, {});
     }
@@ -242,7 +244,7 @@ class candidate_enumeration {
     } else {
       for (int operand : g_[root].forms[static_cast<std::size_t>(form_number)].operands) {
         if (is_immediate(g_[operand]) || kind == nest_kind::gather ||
-            kind == nest_kind::scatter_add) {
+            kind == nest_kind::scatter_add || kind == nest_kind::custom) {
           add_once(c.reads, operand);
         } else {
           read(operand);

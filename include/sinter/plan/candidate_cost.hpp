@@ -112,6 +112,7 @@ class candidate_cost {
         break;
       case nest_kind::gather:
       case nest_kind::scatter_add: work += g_[c.root].elements * 0.5; break;
+      case nest_kind::custom: work += custom_work(c); break;
       case nest_kind::streamed: work += streamed_work(c) + c.prologue_work; break;
       case nest_kind::grouped:
         for (int i : c.parts) work += work_of(part(i));
@@ -122,6 +123,14 @@ class candidate_cost {
       case nest_kind::alias: break;
     }
     return work;
+  }
+
+  // Per element of the result or of an operand, whichever has most.
+  double custom_work(const candidate& c) const {
+    const form& f = g_[c.root].forms[static_cast<std::size_t>(c.form)];
+    double elements = g_[c.root].elements;
+    for (int operand : f.operands) elements = std::max(elements, g_[operand].elements);
+    return elements * machine_.unit_work * width_factor(g_[c.root].type) * g_.custom(f).work;
   }
 
   // Can a thread keep the rows of the left factor that it works on packed? Blocks have some 256.

@@ -184,6 +184,15 @@ class lowering {
         n.axis = static_cast<int>(g_.payload(*own).attributes[0]);
         for (int operand : own->operands) n.accesses.push_back(access_to(operand, false));
         break;
+      case nest_kind::custom: {
+        n.space = root.shape;
+        n.custom = &g_.custom(*own);
+        const auto& attributes = g_.payload(*own).attributes;
+        for (std::size_t i = 1; i < attributes.size(); ++i)
+          n.custom_attributes.push_back(ir::double_of(attributes[i]));
+        for (int operand : own->operands) n.accesses.push_back(access_to(operand, false));
+        break;
+      }
       case nest_kind::assemble: lower_pieces(n, c.root, *own); break;
       case nest_kind::pack: break;  // no candidate: see packed_buffer
       case nest_kind::alias: {
@@ -349,6 +358,7 @@ class lowering {
       const form& f = g_[made.value].forms[static_cast<std::size_t>(made.form)];
       step map{step_kind::map, level::full, g_[made.value].type, f.code};
       if (f.fused >= 0) map.fused = &g_.instruction(f);
+      if (f.fused < 0 && f.code == ir::op::custom_map) map.custom = &g_.custom(f);
       for (int operand : made.operands)
         map.operands.push_back(step_at[static_cast<std::size_t>(operand)]);
       return push(s, map);
@@ -452,6 +462,7 @@ class lowering {
       o = push(s, spread);
     }
     if (!plain) made.fused = &g_.instruction(f);
+    if (plain && f.code == ir::op::custom_map) made.custom = &g_.custom(f);
     made.operands = operands;
     return push(s, made);
   }

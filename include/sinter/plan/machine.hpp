@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <sinter/graph/custom.hpp>
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
 
@@ -60,6 +61,11 @@ inline double micro_work(ir::op code, dtype type, const machine& m) {
     return 0;
   return width_factor(type) *
          (m.unit_work * static_cast<double>(row.cost) + m.tile_operand * (1 + row.arity));
+}
+
+// One element of a custom micro-op.
+inline double custom_work(const ir::custom_op& custom, dtype type, const machine& m) {
+  return width_factor(type) * (m.unit_work * custom.work + m.tile_operand * (1 + custom.arity));
 }
 
 // One element of a superinstruction: the same work, but only leaves and the result pass through

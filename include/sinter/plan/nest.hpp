@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <sinter/egraph/enode.hpp>
+#include <sinter/graph/custom.hpp>
 #include <sinter/graph/dim.hpp>
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
@@ -81,6 +82,7 @@ struct step {
   planning::level level{};
   dtype type{};
   ir::op code{};
+  const ir::custom_op* custom = nullptr;                  // of op::custom_map
   const ir::instruction* fused = nullptr;                 // operands in the order of its leaves
   inline_vector<int, ir::region::max_leaves> operands{};  // numbers of earlier steps
   int access = -1;
@@ -112,6 +114,7 @@ enum class nest_kind : std::uint8_t {
   gather,       // out[..., i..., ...] = x[..., index[i...], ...]
   scatter_add,  // zeros, then adds each update at its index, in the order of the updates
   alias,        // no work: the output is the operand's memory under another shape
+  custom,       // a user's op on contiguous arrays: `custom` on the accesses
   pack,  // a right side of products in the order in which their kernel reads it (exec/gemm.hpp)
 };
 
@@ -181,8 +184,10 @@ struct nest {
   // matmul: the epilogue reads what the result overwrites (w - rate * gradient), so the product
   // must not be computed in the result's memory but in scratch.
   bool product_in_scratch = false;
-  int axis = 0;               // gather, scatter_add
-  double fill = 0;            // assemble
+  int axis = 0;                           // gather, scatter_add
+  double fill = 0;                        // assemble
+  const ir::custom_op* custom = nullptr;  // custom, with its attributes
+  std::vector<double> custom_attributes;
   std::vector<piece> pieces;  // assemble
   std::vector<access>
       accesses;  // gather: x, indices; scatter_add: updates, indices; alias: the operand

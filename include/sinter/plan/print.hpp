@@ -46,7 +46,8 @@ class plan_printer {
   // What a nest is and what it loops over.
   std::string title(std::size_t number) const {
     const nest& n = p_.nests[number];
-    return "nest " + std::to_string(number) + ": " + std::string(kind_name(n.kind)) + " over " +
+    return "nest " + std::to_string(number) + ": " +
+           std::string(n.custom != nullptr ? n.custom->name : kind_name(n.kind)) + " over " +
            p_.dims.to_string(n.space);
   }
 
@@ -106,6 +107,7 @@ class plan_printer {
       case nest_kind::assemble: return "assemble";
       case nest_kind::gather: return "gather";
       case nest_kind::scatter_add: return "scatter_add";
+      case nest_kind::custom: return "custom";
       case nest_kind::alias: return "alias";
       case nest_kind::pack: return "pack for products";
     }
@@ -207,7 +209,9 @@ class plan_printer {
       case iota: out += "iota along axis " + std::to_string(s.attribute); break;
       case random: out += "random stream " + std::to_string(s.attribute); break;
       case map:
-        out += s.fused != nullptr ? fused_text(s.fused->structure) : std::string(name(s.code));
+        out += s.fused != nullptr    ? fused_text(s.fused->structure)
+               : s.custom != nullptr ? std::string(s.custom->name)
+                                     : std::string(name(s.code));
         break;
       case reduce: out += std::string(name(s.code)); break;
       case spread: out += "spread"; break;

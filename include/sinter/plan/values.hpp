@@ -92,6 +92,7 @@ class value_graph {
   const rules::tensor_language::payload_record& payload(const form& f) const {
     return graph_.language().payload(f.payload);
   }
+  const ir::custom_op& custom(const form& f) const { return terms().custom(payload(f).attributes); }
   const ir::instruction& instruction(const form& f) const {
     return instructions_[static_cast<std::size_t>(f.fused)];
   }
@@ -180,6 +181,8 @@ class value_graph {
         f.fused = static_cast<int>(node.payload);
         f.code = structure.code(structure.node_count - 1);
         f.work = fused_work(structure, machine_);
+      } else if (f.code == ir::op::custom_map) {
+        f.work = custom_work(custom(f), v.type, machine_);
       } else {
         f.work = micro_work(f.code, v.type, machine_);
       }

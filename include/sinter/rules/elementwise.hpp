@@ -68,7 +68,8 @@ template <std::size_t... Codes>
 void append_all(rule_table& out, std::index_sequence<Codes...>) {
   const auto append_if_elementwise = [&out]<std::size_t Code>() {
     constexpr op code = static_cast<op>(Code);
-    if constexpr (ir::is_elementwise(code) && code != op::stop_gradient) append_rules_of<code>(out);
+    if constexpr (ir::is_elementwise(code) && code != op::stop_gradient && code != op::custom_map)
+      append_rules_of<code>(out);
   };
   (append_if_elementwise.template operator()<Codes>(), ...);
 }

@@ -128,7 +128,7 @@ template <std::size_t... Codes>
 void append_all(rule_table& out, std::index_sequence<Codes...>) {
   const auto append_if = [&out]<std::size_t Code>() {
     constexpr op code = static_cast<op>(Code);
-    if constexpr (ir::is_elementwise(code) && ir::info(code).arity <= 2 &&
+    if constexpr (ir::is_elementwise(code) && ir::info(code).arity <= 2 && code != op::custom_map &&
                   !ir::is_conversion(code) && code != op::stop_gradient)
       append_rules_of<code>(out);
   };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <sinter/egraph/runner.hpp>
+#include <sinter/rules/custom.hpp>
 #include <sinter/rules/rule_set.hpp>
 
 namespace sinter::rules {
@@ -179,13 +180,16 @@ inline operator_set operators_expected(std::span<const tensor_rule* const> admit
 // Most rules are made for every op of the table and most ops are in no graph: only rules whose
 // operators are there run. Should a right-hand side have written another operator, they run again
 // with the rules that it wakes.
-inline void run_phase(tensor_egraph& graph, phase now, const saturate_options& options,
-                      eqsat::limits limits, saturation_report& report) {
+// `own`: the rules of the graph's custom ops.
+inline void run_phase(tensor_egraph& graph, phase now, const rule_table& own,
+                      const saturate_options& options, eqsat::limits limits,
+                      saturation_report& report) {
   const auto started = std::chrono::steady_clock::now();
   const rule_policy policy = options.policy();
   std::vector<const tensor_rule*> admitted;
-  for (const tensor_rule& rule : all_rules())
-    if (runs_in(rule.phase, now) && policy.admits(rule)) admitted.push_back(&rule);
+  for (const std::span<const tensor_rule> rules : {all_rules(), std::span<const tensor_rule>(own)})
+    for (const tensor_rule& rule : rules)
+      if (runs_in(rule.phase, now) && policy.admits(rule)) admitted.push_back(&rule);
   phase_report done{now};
   operator_set active;
   for (operator_set wanted = operators_expected(admitted, operators_in(graph)); wanted != active;
@@ -227,18 +231,24 @@ inline saturation_report saturate(tensor_egraph& graph, const saturate_options& 
   graph.rebuild();
   report.nodes_before = graph.node_count();
   for (std::string_view name : rule_names()) report.rules.push_back({name});
+  rule_table own = custom_rules(graph.language().terms());
+  for (tensor_rule& rule : own) {
+    rule.name_number = report.rules.size();
+    report.rules.push_back({rule.name});
+  }
 
   eqsat::limits limits;
   limits.nodes = std::max(options.least_nodes, options.nodes_per_traced_node * report.nodes_before);
   limits.time = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.seconds));
   for (phase now : {phase::normalise, phase::recognise, phase::expand, phase::improve})
-    detail::run_phase(graph, now, options, limits, report);
+    detail::run_phase(graph, now, own, options, limits, report);
 
   const rule_policy policy = options.policy();
   std::vector<bool> admitted(report.rules.size(), false);
-  for (const tensor_rule& rule : all_rules())
-    if (policy.admits(rule)) admitted[rule.name_number] = true;
+  for (const std::span<const tensor_rule> rules : {all_rules(), std::span<const tensor_rule>(own)})
+    for (const tensor_rule& rule : rules)
+      if (policy.admits(rule)) admitted[rule.name_number] = true;
   std::vector<rule_count> counts;
   for (std::size_t i = 0; i < report.rules.size(); ++i)
     if (admitted[i]) counts.push_back(report.rules[i]);

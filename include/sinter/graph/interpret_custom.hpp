@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Custom ops in the reference interpreter, and where one has no kernel: floats are doubles, other
+// operands what their dtype says.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include <sinter/graph/custom.hpp>
+#include <sinter/graph/reference_tensor.hpp>
+
+namespace sinter::ir {
+
+/// An opaque op on these operands; `out` has dtype and shape of the result.
+inline void interpret_custom(const custom_op& custom, std::span<const reference_tensor* const> in,
+                             reference_tensor& out, std::span<const double> attributes) {
+  std::vector<std::vector<std::byte>> bytes(in.size() + 1);
+  std::vector<custom_input> operands;
+  const auto is_kept = [](dtype type) { return is_floating(type); };
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const reference_tensor& x = *in[i];
+    const std::span<const std::int64_t> shape(x.shape.begin(), x.shape.size());
+    if (is_kept(x.type)) {
+      operands.push_back({x.data.data(), dtype::f64, shape});
+      continue;
+    }
+    bytes[i].resize(x.data.size() * size_of(x.type));
+    dispatch(x.type, [&]<class T>(std::type_identity<T>) {
+      for (std::size_t k = 0; k < x.data.size(); ++k) {
+        const T element = static_cast<T>(x.data[k]);
+        std::memcpy(bytes[i].data() + k * sizeof(T), &element, sizeof(T));
+      }
+    });
+    operands.push_back({bytes[i].data(), x.type, shape});
+  }
+  const custom_function run = custom.reference != nullptr
+                                  ? custom.reference
+                                  : custom.kernel(is_kept(in[0]->type) ? dtype::f64 : in[0]->type);
+  const std::span<const std::int64_t> shape(out.shape.begin(), out.shape.size());
+  if (is_kept(out.type)) {
+    run(operands, {out.data.data(), dtype::f64, shape}, attributes);
+    return;
+  }
+  bytes.back().resize(out.data.size() * size_of(out.type));
+  run(operands, {bytes.back().data(), out.type, shape}, attributes);
+  dispatch(out.type, [&]<class T>(std::type_identity<T>) {
+    for (std::size_t k = 0; k < out.data.size(); ++k) {
+      T element;
+      std::memcpy(&element, bytes.back().data() + k * sizeof(T), sizeof(T));
+      out.data[k] = static_cast<double>(element);
+    }
+  });
+}
+
+}  // namespace sinter::ir
