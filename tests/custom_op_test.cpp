@@ -156,6 +156,13 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+int usual_threads() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
 void set_threads([[maybe_unused]] int n) {
 #ifdef _OPENMP
   omp_set_num_threads(n);
@@ -264,7 +271,7 @@ TEST_CASE("an opaque op: rows in any number of threads, strided operands, second
 
   auto g = sn::fuse([](auto v) { return sn::custom<cumulative_sum>(v, 0); });
   const sn::tensor<float, 2> large = numbers<float>(700, 130);
-  const int usual = sn::exec::thread_count();
+  const int usual = usual_threads();
   set_threads(1);
   const auto one = g(large);
   for (int threads : {2, 3}) {
@@ -320,6 +327,13 @@ TEST_CASE("rules of an op join saturation and are told by name") {
   CHECK(contains(both.explain(x, x), "rule softsign: written out: applied 1"));
   const auto sum = both(x, x);
   CHECK(sum(2, 7) == 2 * (x(2, 7) / (std::abs(x(2, 7)) + 1)));
+
+  // Movement changes places with it, as with any element-wise op.
+  auto moved =
+      sn::fuse([](auto v) { return sn::transpose(sn::custom<leaky>(v, 0.5f)) + sn::transpose(v); });
+  CHECK(contains(moved.explain(x), "rule sink-permute: applied"));
+  const auto turned = moved(x);
+  CHECK(turned(7, 2) == (x(2, 7) > 0 ? 2 : 1.5f) * x(2, 7));
 
   auto without = sn::fuse([](auto v) { return sn::custom<softsign>(-v); },
                           {.disabled_rules = {"softsign: odd"}});

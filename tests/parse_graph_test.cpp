@@ -196,7 +196,8 @@ TEST_CASE("errors name line, column and what is wrong") {
   CHECK(message_of(two_arguments + "%2 = matmul(%0) : f32[3, 5]") ==
         "parse_graph: line 3, column 1: matmul has 1 operands, expected 2");
   CHECK(message_of(two_arguments + "%2 = conv(%0) : f32[3, 5]") ==
-        "parse_graph: line 3, column 6: there is no op 'conv'");
+        "parse_graph: line 3, column 6: there is no op 'conv' (custom ops must be given to the "
+        "parser)");
   CHECK(message_of(two_arguments + "%2 = exp(%3) : f32[3, 4]") ==
         "parse_graph: line 3, column 11: there is no node %3 before this line");
   CHECK(message_of(two_arguments + "%1 = exp(%0) : f32[3, 4]") ==

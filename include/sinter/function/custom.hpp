@@ -150,6 +150,10 @@ struct custom_functions {
       std::array<dtype, arity> types{};
       for (std::size_t i = 0; i < arity; ++i) types[i] = g[in[i]].type;
       out.type = Op::type(std::span<const dtype>(types));
+      // 16-bit floats are what operands of them give, by way of f32.
+      if (is_narrow_float(out.type) && !is_narrow_float(first.type))
+        out.problem = {ir::fault_kind::wrong_dtype, ir::op::custom,
+                       static_cast<std::int64_t>(out.type), 0};
     }
     custom_shapes shapes(g, in, attributes, out.problem);
     if constexpr (requires { Op::shape(shapes); }) out.shape = Op::shape(shapes);

@@ -13,51 +13,52 @@ namespace sinter::rules {
 
 namespace elementwise {
 
-// "(op a b)", with the payload of a conversion bound as ?own
+// "(op a b)", with the payload of a conversion or custom op bound as ?own
 inline std::string applied(op code, std::initializer_list<std::string_view> operands) {
-  std::string out = "(" + std::string(ir::name(code)) + (ir::is_conversion(code) ? "[?own]" : "");
+  std::string out = "(" + std::string(ir::name(code)) + (has_payload(code) ? "[?own]" : "");
   for (std::string_view operand : operands) out += " " + std::string(operand);
   return out + ")";
 }
 
-template <op Code>
+template <op Code, int Arity>
 void append_rules_of(rule_table& out) {
   using enum phase;
   using enum rounding;
-  constexpr int arity = ir::info(Code).arity;
-  const std::string plain = arity == 1   ? applied(Code, {"?x"})
-                            : arity == 2 ? applied(Code, {"?x", "?y"})
+  const std::string plain = Arity == 1   ? applied(Code, {"?x"})
+                            : Arity == 2 ? applied(Code, {"?x", "?y"})
                                          : applied(Code, {"?x", "?y", "?z"});
+  out.push_back({"sink-permute", improve, exact, "(permute[?p] " + plain + ")",
+                 sink<op::permute, Code, Arity>});
   out.push_back(
-      {"sink-permute", improve, exact, "(permute[?p] " + plain + ")", sink<op::permute, Code>});
-  out.push_back({"sink-slice", improve, exact, "(slice[?p] " + plain + ")", sink<op::slice, Code>});
-  out.push_back({"sink-flip", improve, exact, "(flip[?p] " + plain + ")", sink<op::flip, Code>});
+      {"sink-slice", improve, exact, "(slice[?p] " + plain + ")", sink<op::slice, Code, Arity>});
+  out.push_back(
+      {"sink-flip", improve, exact, "(flip[?p] " + plain + ")", sink<op::flip, Code, Arity>});
 
   constexpr std::string_view repeated_x = "(broadcast_to[?p] ?x)",
                              repeated_y = "(broadcast_to[?q] ?y)";
   constexpr std::string_view reshaped_x = "(reshape[?p] ?x)", reshaped_y = "(reshape[?q] ?y)";
-  if constexpr (arity == 1) {
-    out.push_back(
-        {"hoist-broadcast", improve, exact, applied(Code, {repeated_x}), hoist_broadcast<Code>});
+  if constexpr (Arity == 1) {
+    out.push_back({"hoist-broadcast", improve, exact, applied(Code, {repeated_x}),
+                   hoist_broadcast<Code, Arity>});
     out.push_back({"hoist-reshape", improve, exact, applied(Code, {reshaped_x}),
-                   hoist_reshape<Code, 0, false>});
-  } else if constexpr (arity == 2) {
+                   hoist_reshape<Code, Arity, 0, false>});
+  } else if constexpr (Arity == 2) {
     constexpr std::string_view spread = "(broadcast_to[?p] (reshape[?q] ?s))";
     out.push_back({"hoist-broadcast", improve, exact, applied(Code, {repeated_x, repeated_y}),
-                   hoist_broadcast<Code>});
+                   hoist_broadcast<Code, Arity>});
     out.push_back({"hoist-broadcast", improve, exact, applied(Code, {repeated_x, "?y"}),
-                   hoist_broadcast<Code>});
+                   hoist_broadcast<Code, Arity>});
     out.push_back({"hoist-reshape", improve, exact, applied(Code, {reshaped_x, reshaped_y}),
-                   hoist_reshape<Code, 0, true>});
+                   hoist_reshape<Code, Arity, 0, true>});
     out.push_back({"hoist-reshape", improve, exact, applied(Code, {reshaped_x, "?y"}),
-                   hoist_reshape<Code, 0, false>});
+                   hoist_reshape<Code, Arity, 0, false>});
     out.push_back({"scalar-operand", normalise, exact, applied(Code, {"?x", spread}),
                    scalar_operand<Code, 1>});
     if constexpr (!ir::info(Code).commutative) {
       out.push_back({"hoist-broadcast", improve, exact, applied(Code, {"?x", repeated_y}),
-                     hoist_broadcast<Code>});
+                     hoist_broadcast<Code, Arity>});
       out.push_back({"hoist-reshape", improve, exact, applied(Code, {"?x", reshaped_y}),
-                     hoist_reshape<Code, 1, false>});
+                     hoist_reshape<Code, Arity, 1, false>});
       out.push_back({"scalar-operand", normalise, exact, applied(Code, {spread, "?x"}),
                      scalar_operand<Code, 0>});
     }
@@ -68,8 +69,13 @@ template <std::size_t... Codes>
 void append_all(rule_table& out, std::index_sequence<Codes...>) {
   const auto append_if_elementwise = [&out]<std::size_t Code>() {
     constexpr op code = static_cast<op>(Code);
-    if constexpr (ir::is_elementwise(code) && code != op::stop_gradient && code != op::custom_map)
-      append_rules_of<code>(out);
+    if constexpr (code == op::custom_map) {
+      append_rules_of<code, 1>(out);
+      append_rules_of<code, 2>(out);
+      append_rules_of<code, 3>(out);
+    } else if constexpr (ir::is_elementwise(code) && code != op::stop_gradient) {
+      append_rules_of<code, ir::info(code).arity>(out);
+    }
   };
   (append_if_elementwise.template operator()<Codes>(), ...);
 }

@@ -24,17 +24,19 @@ inline ir::value apply(op code, std::span<const ir::value> in,
   return {in[0].owner, ir::append(*in[0].owner, code, ids, attributes)};
 }
 
+// Those whose attributes say what they compute; bound as ?own.
+constexpr bool has_payload(op code) { return ir::is_conversion(code) || ir::is_custom(code); }
+
 inline std::vector<std::int64_t> own_attributes(right_side& side, op code) {
-  return ir::is_conversion(code) ? side.attributes("?own") : std::vector<std::int64_t>{};
+  return has_payload(code) ? side.attributes("?own") : std::vector<std::int64_t>{};
 }
 
 // (movement[?p] (op ?x ?y ?z)): every operand is moved; scalars stand for any shape.
-template <op Movement, op Code>
+template <op Movement, op Code, int Arity>
 std::optional<class_id> sink(tensor_egraph& graph, const tensor_match& m) {
-  constexpr int arity = ir::info(Code).arity;
   right_side side(graph, m);
   inline_vector<ir::value, 3> in;
-  for (int i = 0; i < arity; ++i) {
+  for (int i = 0; i < Arity; ++i) {
     const ir::value x = side[operand_names[i]];
     if (x.rank() == 0)
       in.push_back(x);
@@ -52,13 +54,12 @@ std::optional<class_id> sink(tensor_egraph& graph, const tensor_match& m) {
 
 // (op (broadcast_to ?x)), (op (broadcast_to ?x) (broadcast_to ?y)), (op (broadcast_to ?x) ?y) with
 // a scalar ?y: on the smallest shape that the operands broadcast to, if that is smaller.
-template <op Code>
+template <op Code, int Arity>
 std::optional<class_id> hoist_broadcast(tensor_egraph& graph, const tensor_match& m) {
-  constexpr int arity = ir::info(Code).arity;
   right_side side(graph, m);
   const symbolic_shape target = side.root().shape();
   symbolic_shape small = symbolic_shape::filled(target.size(), dim(1));
-  for (int i = 0; i < arity; ++i) {
+  for (int i = 0; i < Arity; ++i) {
     const ir::value x = side[operand_names[i]];
     if (x.rank() == 0) continue;
     if (x.rank() != static_cast<int>(target.size())) return std::nullopt;
@@ -70,7 +71,7 @@ std::optional<class_id> hoist_broadcast(tensor_egraph& graph, const tensor_match
   }
   if (small == target) return std::nullopt;
   inline_vector<ir::value, 3> in;
-  for (int i = 0; i < arity; ++i) {
+  for (int i = 0; i < Arity; ++i) {
     const ir::value x = side[operand_names[i]];
     in.push_back(x.rank() == 0 ? x : ir::broadcast_to(x, small));
   }
@@ -81,9 +82,8 @@ std::optional<class_id> hoist_broadcast(tensor_egraph& graph, const tensor_match
 // ?y follows a reshape if it is a scalar, if ?x is the matrix that all but the last axis of the
 // result are the rows of (then ?y is reshaped too: it costs nothing, and what follows a dense layer
 // stays a matrix), or if it is a reshape of the same shape itself (`Both`).
-template <op Code, int Which, bool Both>
+template <op Code, int Arity, int Which, bool Both>
 std::optional<class_id> hoist_reshape(tensor_egraph& graph, const tensor_match& m) {
-  constexpr int arity = ir::info(Code).arity;
   right_side side(graph, m);
   const symbolic_shape target = side.root().shape();
   const symbolic_shape shape = side[operand_names[Which]].shape();
@@ -96,7 +96,7 @@ std::optional<class_id> hoist_reshape(tensor_egraph& graph, const tensor_match& 
   const bool rows_of_matrix =
       shape.size() == 2 && target.size() > 2 && shape[1] == target[target.size() - 1];
   inline_vector<ir::value, 3> in;
-  for (int i = 0; i < arity; ++i) {
+  for (int i = 0; i < Arity; ++i) {
     const ir::value x = side[operand_names[i]];
     if (i == Which || x.rank() == 0)
       in.push_back(x);
@@ -118,7 +118,7 @@ std::optional<class_id> scalar_operand(tensor_egraph& graph, const tensor_match&
   inline_vector<ir::value, 3> in;
   for (int i = 0; i < 2; ++i) in.push_back(i == Which ? side["?s"] : side["?x"]);
   if (side["?s"].rank() != 0 || side["?x"].rank() == 0) return std::nullopt;
-  return side.finish(apply(Code, in, {}));
+  return side.finish(apply(Code, in, own_attributes(side, Code)));
 }
 
 }  // namespace sinter::rules::elementwise
