@@ -53,14 +53,14 @@ struct cumulative_sum {
   static constexpr int core_axes = 1;  // along the last axis; the others are rows
   template <class T>
   static void kernel(std::span<const sn::custom_input> in, const sn::custom_output& out,
-                     std::span<const double> attributes) {
+                     std::span<const double> values) {
     const auto x = in[0].as<T>();
     const auto y = out.as<T>();
     const std::int64_t rows = out.extent(0), n = out.extent(1);
     for (std::int64_t row = 0; row < rows; ++row) {
       T sum = 0;
       for (std::int64_t i = 0; i < n; ++i) {
-        const auto at = static_cast<std::size_t>(row * n + (attributes[0] != 0 ? n - 1 - i : i));
+        const auto at = static_cast<std::size_t>(row * n + (values[0] != 0 ? n - 1 - i : i));
         y[at] = sum += x[at];
       }
     }
