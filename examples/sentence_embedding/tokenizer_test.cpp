@@ -3,10 +3,9 @@
 #include <cstdint>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "word_piece.hpp"
 
@@ -20,7 +19,10 @@ int main(int argc, char** argv) {
     const auto text = each[0].get<std::string>();
     const auto expected = each[1].get<std::vector<std::int32_t>>();
     if (tokenizer.encode(text, 256) == expected) continue;
-    if (++wrong <= 20) std::cerr << "other tokens: " << each[0] << '\n' << nlohmann::json(tokenizer.encode(text, 256)) << '\n' << each[1] << "\n";
+    if (++wrong <= 20)
+      std::cerr << "other tokens: " << each[0] << '\n'
+                << nlohmann::json(tokenizer.encode(text, 256)) << '\n'
+                << each[1] << "\n";
   }
   std::cout << cases.size() << " texts, " << wrong << " differ\n";
   return wrong == 0 && !cases.empty() ? 0 : 1;

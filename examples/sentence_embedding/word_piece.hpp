@@ -13,9 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include <sinter/support/error.hpp>
-
 #include "words.hpp"
+#include <sinter/support/error.hpp>
 
 namespace sentence_embedding {
 

@@ -7,9 +7,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
-
 #include <utf8proc.h>
+#include <vector>
 
 namespace sentence_embedding {
 
@@ -28,21 +27,20 @@ inline bool is_space(code_point c) {
 inline bool is_dropped(code_point c) {
   const utf8proc_category_t category = utf8proc_category(c);
   return c == 0 || c == 0xfffd || category == UTF8PROC_CATEGORY_CC ||
-         category == UTF8PROC_CATEGORY_CF ||
-         category == UTF8PROC_CATEGORY_CO;
+         category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_CO;
 }
 
 // The blocks of unified ideographs: scripts that are written without spaces, but not Hangul,
 // Hiragana or Katakana.
 inline bool is_ideograph(code_point c) {
   constexpr std::array<std::array<code_point, 2>, 8> blocks{{{0x4e00, 0x9fff},
-                                                            {0x3400, 0x4dbf},
-                                                            {0x20000, 0x2a6df},
-                                                            {0x2a700, 0x2b73f},
-                                                            {0x2b740, 0x2b81f},
-                                                            {0x2b920, 0x2ceaf},
-                                                            {0xf900, 0xfaff},
-                                                            {0x2f800, 0x2fa1f}}};
+                                                             {0x3400, 0x4dbf},
+                                                             {0x20000, 0x2a6df},
+                                                             {0x2a700, 0x2b73f},
+                                                             {0x2b740, 0x2b81f},
+                                                             {0x2b920, 0x2ceaf},
+                                                             {0xf900, 0xfaff},
+                                                             {0x2f800, 0x2fa1f}}};
   for (const auto& block : blocks)
     if (c >= block[0] && c <= block[1]) return true;
   return false;
@@ -67,8 +65,9 @@ class word_splitter {
     // The canonical decomposition, of at most four characters, tells letters from their accents.
     std::array<code_point, 8> parts{};
     int boundary = 0;
-    const utf8proc_ssize_t count = utf8proc_decompose_char(
-        c, parts.data(), static_cast<utf8proc_ssize_t>(parts.size()), UTF8PROC_DECOMPOSE, &boundary);
+    const utf8proc_ssize_t count =
+        utf8proc_decompose_char(c, parts.data(), static_cast<utf8proc_ssize_t>(parts.size()),
+                                UTF8PROC_DECOMPOSE, &boundary);
     for (utf8proc_ssize_t i = 0; i < count; ++i) add_part(parts[static_cast<std::size_t>(i)]);
     if (alone) end_word();
   }

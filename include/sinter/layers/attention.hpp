@@ -56,15 +56,18 @@ struct multi_head_attention {
   /// Each place of x sees `memory` [..., places', width] (cross attention). Rotary embeddings are
   /// for x as its own memory.
   constexpr handle operator()(handle x, handle memory, const attention_settings& settings) const {
-    handle q = sinter::detail::in_heads(query(x), settings.heads);
-    handle k = sinter::detail::in_heads(key(memory), key_heads(settings));
-    const handle v = sinter::detail::in_heads(value(memory), key_heads(settings));
-    if (x.graph().failed()) return x;
-    if (settings.rope_theta > 0) {
-      q = rope(q, {.theta = settings.rope_theta});
-      k = rope(k, {.theta = settings.rope_theta});
-    }
-    return output(sinter::detail::side_by_side(attention(q, k, v, options_of(settings))));
+    return attended(x, memory, settings, [&](handle q, handle k, handle v) {
+      return attention(q, k, v, options_of(settings));
+    });
+  }
+
+  /// The same, of those places that `seen` shows: bools that broadcast against [..., heads, places,
+  /// places'], such as [batch, 1, 1, places'] for the padding of a batch.
+  constexpr handle operator()(handle x, handle memory, handle seen,
+                              const attention_settings& settings) const {
+    return attended(x, memory, settings, [&](handle q, handle k, handle v) {
+      return masked_attention(q, k, v, seen, options_of(settings));
+    });
   }
 
   /// The next places of a sequence: x stands at `position`, an integer scalar, and sees what the
@@ -91,6 +94,19 @@ struct multi_head_attention {
   }
 
  private:
+  template <class Attention>
+  constexpr handle attended(handle x, handle memory, const attention_settings& settings,
+                            Attention in_heads_apart) const {
+    handle q = sinter::detail::in_heads(query(x), settings.heads);
+    handle k = sinter::detail::in_heads(key(memory), key_heads(settings));
+    const handle v = sinter::detail::in_heads(value(memory), key_heads(settings));
+    if (x.graph().failed()) return x;
+    if (settings.rope_theta > 0) {
+      q = rope(q, {.theta = settings.rope_theta});
+      k = rope(k, {.theta = settings.rope_theta});
+    }
+    return output(sinter::detail::side_by_side(in_heads_apart(q, k, v)));
+  }
   static constexpr std::int64_t key_heads(const attention_settings& s) {
     return s.group < 1 ? 0 : s.heads / s.group;
   }

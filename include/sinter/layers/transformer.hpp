@@ -54,8 +54,16 @@ struct encoder_block {
   }
 
   constexpr handle operator()(handle x, forward_pass& pass, const transformer_settings& s) const {
-    const auto seen = [&](handle y) { return attention(y, s.attention); };
-    const handle y = residual(x, attention_norm, pass, s, seen);
+    const handle y =
+        residual(x, attention_norm, pass, s, [&](handle z) { return attention(z, s.attention); });
+    return residual(y, network_norm, pass, s, network);
+  }
+
+  /// The same where a place sees only those that `seen` shows: see multi_head_attention.
+  constexpr handle operator()(handle x, handle seen, forward_pass& pass,
+                              const transformer_settings& s) const {
+    const handle y = residual(x, attention_norm, pass, s,
+                              [&](handle z) { return attention(z, z, seen, s.attention); });
     return residual(y, network_norm, pass, s, network);
   }
 };
