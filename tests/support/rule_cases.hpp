@@ -100,6 +100,9 @@ inline value raw(op code, std::initializer_list<value> in,
   ir::graph& g = *in.begin()->owner;
   return {&g, ir::append(g, code, ids, std::span(attributes.begin(), attributes.size()), shape)};
 }
+inline value row_mean(value x) {
+  return sum(x, 2) * (1 / static_cast<double>(x.extent(1).constant()));
+}
 inline value composite(op code, value x, std::initializer_list<std::int64_t> attributes) {
   return raw(code, {x}, attributes);
 }
@@ -428,6 +431,39 @@ inline std::vector<rule_case> elementary_cases() {
        [](g&, value x, value) {
          const value inner = (x * ((x * x) * 0.044715 + 1.0)) * 0.7978845608028654;
          return sides{(x * (unary(op::tanh, inner) + 1.0)) * 0.5, unary(op::gelu_tanh, x)};
+       }},
+      {"find-layer-norm",
+       [](g&, value x, value) {
+         const value d = x - row_mean(x);
+         return sides{d / unary(op::sqrt, row_mean(d * d) + 0.125),
+                      composite(op::layer_norm, x, {2, ir::bits_of(0.125)})};
+       }},
+      {"find-layer-norm",
+       [](g&, value x, value) {
+         const value d = x - row_mean(x);
+         return sides{d * unary(op::recip, unary(op::sqrt, row_mean(d * d) + 0.125)),
+                      composite(op::layer_norm, x, {2, ir::bits_of(0.125)})};
+       }},
+      {"find-layer-norm",
+       [](g&, value x, value) {
+         const value d = x - row_mean(x);
+         return sides{d * unary(op::rsqrt, row_mean(d * d) + 0.125),
+                      composite(op::layer_norm, x, {2, ir::bits_of(0.125)})};
+       }},
+      {"find-rms-norm",
+       [](g&, value x, value) {
+         return sides{x / unary(op::sqrt, row_mean(x * x) + 0.125),
+                      composite(op::rms_norm, x, {2, ir::bits_of(0.125)})};
+       }},
+      {"find-rms-norm",
+       [](g&, value x, value) {
+         return sides{x * unary(op::recip, unary(op::sqrt, row_mean(x * x) + 0.125)),
+                      composite(op::rms_norm, x, {2, ir::bits_of(0.125)})};
+       }},
+      {"find-rms-norm",
+       [](g&, value x, value) {
+         return sides{x * unary(op::rsqrt, row_mean(x * x) + 0.125),
+                      composite(op::rms_norm, x, {2, ir::bits_of(0.125)})};
        }},
       {"find-softmax",
        [](g&, value x, value) {

@@ -6,6 +6,9 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include <sinter/rules/matmul_sums.hpp>
 #include <sinter/rules/rule.hpp>
@@ -72,6 +75,67 @@ inline bool is_not_shifted(const tensor_egraph& graph, const tensor_match& m) {
   return true;
 }
 
+// Is the class 1 over the number of elements that a reduction of x over these axes combines?
+inline bool is_inverse_count(const tensor_egraph& graph, class_id id, class_id x,
+                             std::int64_t axes) {
+  double count = 1;
+  const symbolic_shape& shape = shape_of(graph, x);
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (ir::has_axis(axes, static_cast<int>(i)))
+      count *= shape[i].is_constant() ? static_cast<double>(shape[i].constant()) : 0;
+  return count > 0 && is_near(graph, id, 1 / count);
+}
+// Is the class the mean of x over these axes?
+inline bool is_mean(const tensor_egraph& graph, class_id id, class_id x, std::int64_t axes) {
+  for (const eqsat::enode_view& node : graph.nodes(id)) {
+    if (node.op != static_cast<std::uint16_t>(op::mul)) continue;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      if (!is_inverse_count(graph, node.children[1 - side], x, axes)) continue;
+      for (const eqsat::enode_view& sum : graph.nodes(node.children[side]))
+        if (sum.op == static_cast<std::uint16_t>(op::reduce_sum) &&
+            graph.find(sum.children[0]) == graph.find(x) &&
+            graph.language().payload(sum.payload).attributes[0] == axes)
+          return true;
+    }
+  }
+  return false;
+}
+
+// ?d over the root of its mean square plus a constant: a layer norm of x if ?d is x minus its mean,
+// an RMS norm of ?d otherwise.
+template <op Code>
+inline std::optional<class_id> norm_of(tensor_egraph& graph, const tensor_match& m) {
+  right_side side(graph, m);
+  const ir::value d = side["?d"];
+  const std::int64_t axes = side.attribute("?p");
+  const double eps = graph.data(m["?e"]).constant;
+  const std::int64_t attributes[] = {axes, ir::bits_of(eps)};
+  if (!(eps >= 0) || !is_inverse_count(graph, m["?c"], m["?d"], axes)) return std::nullopt;
+  std::optional<class_id> centred;
+  for (const eqsat::enode_view& node : graph.nodes(m["?d"])) {
+    if (node.op != static_cast<std::uint16_t>(op::sub)) continue;
+    for (const eqsat::enode_view& mean : graph.nodes(node.children[1]))
+      if (mean.op == static_cast<std::uint16_t>(op::broadcast_to) &&
+          is_mean(graph, mean.children[0], node.children[0], axes))
+        centred = node.children[0];
+  }
+  if (centred.has_value() != (Code == op::layer_norm)) return std::nullopt;
+  const int x[] = {centred ? side.term(*centred).id : d.id};
+  return side.finish({d.owner, ir::append(*d.owner, Code, x, attributes)});
+}
+inline bool is_constant_eps(const tensor_egraph& graph, const tensor_match& m) {
+  return graph.data(m["?e"]).is_constant;
+}
+
+// `form` with the mean square of ?d plus a constant as ?v.
+template <op Code>
+tensor_rule norm_rule(std::string form) {
+  form.replace(form.find("?v"), 2, "(add (mul (reduce_sum[?p] (mul ?d ?d)) ?c) ?e)");
+  return tensor_rule(Code == op::layer_norm ? "find-layer-norm" : "find-rms-norm", phase::recognise,
+                     rounding::reassociates, std::move(form), norm_of<Code>, is_constant_eps)
+      .searched_fully();
+}
+
 }  // namespace recognition
 
 inline rule_table recognition_rules() {
@@ -131,6 +195,14 @@ inline rule_table recognition_rules() {
           "(reduce_sum[?p] (where (equal ?i (broadcast_to[?b] ?l)) (log_softmax[?a] ?x) 0))",
           cross_entropy_of, counts_last_axis)
           .searched_fully(),
+
+      // Under the names of their composites norms are what a layer would have written.
+      norm_rule<op::layer_norm>("(div ?d (broadcast_to[?s] (sqrt ?v)))"),
+      norm_rule<op::layer_norm>("(mul ?d (broadcast_to[?s] (recip (sqrt ?v))))"),
+      norm_rule<op::layer_norm>("(mul ?d (broadcast_to[?s] (rsqrt ?v)))"),
+      norm_rule<op::rms_norm>("(div ?d (broadcast_to[?s] (sqrt ?v)))"),
+      norm_rule<op::rms_norm>("(mul ?d (broadcast_to[?s] (recip (sqrt ?v))))"),
+      norm_rule<op::rms_norm>("(mul ?d (broadcast_to[?s] (rsqrt ?v)))"),
 
       // Without the subtraction of the largest element these overflow where the composites do not.
       {"find-softmax", recognise, reassociates,
