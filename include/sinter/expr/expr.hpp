@@ -5,6 +5,7 @@
 // or by the evaluation that meets them, before anything is written.
 #pragma once
 
+#include <sinter/expr/activations.hpp>
 #include <sinter/expr/attention.hpp>
 #include <sinter/expr/channel_norms.hpp>
 #include <sinter/expr/contraction.hpp>
@@ -22,5 +23,6 @@
 #include <sinter/expr/random.hpp>
 #include <sinter/expr/random_key.hpp>
 #include <sinter/expr/reductions.hpp>
+#include <sinter/expr/repetition.hpp>
 #include <sinter/expr/rope.hpp>
 #include <sinter/expr/split.hpp>

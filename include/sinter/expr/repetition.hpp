@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Repetition along axes, and running sums.
+#pragma once
+
+#include <initializer_list>
+#include <utility>
+
+#include <sinter/expr/axes.hpp>
+
+namespace sinter {
+
+/// For cumsum.
+struct cumsum_options {
+  bool exclusive = false;  // without the element itself
+  bool reverse = false;    // from the end
+};
+
+namespace detail {
+
+struct tile_function {
+  static constexpr ir::op code = ir::op::broadcast_to;
+  inline_vector<std::int64_t, max_rank> counts;
+
+  template <class Sink>
+  constexpr void attributes(Sink&& sink) const {
+    sink(static_cast<std::int64_t>(counts.size()));
+    for (std::int64_t count : counts) sink(count);
+  }
+  constexpr handle operator()(handle x) const {
+    if (static_cast<int>(counts.size()) != x.rank())
+      fail(x, code, ir::fault_kind::wrong_rank, static_cast<std::int64_t>(counts.size()), x.rank());
+    for (std::int64_t count : counts)
+      if (count < 0) fail(x, code, ir::fault_kind::bad_option, count, 0);
+    if (x.graph().failed()) return x;
+    inline_vector<ir::dim, max_rank> dims;
+    for (std::int64_t count : counts) dims.push_back(ir::dim(count));
+    return handle(tiled(x.node, dims));
+  }
+
+  // One axis after the other, since each needs one more for a moment.
+  static constexpr ir::value tiled(ir::value x, std::span<const ir::dim> counts) {
+    for (int axis = 0; axis < x.rank(); ++axis) {
+      const ir::dim count = counts[static_cast<std::size_t>(axis)];
+      if (count == ir::dim(1)) continue;
+      if (x.rank() == max_rank)
+        fail(handle(x), code, ir::fault_kind::rank_too_high, max_rank + 1, max_rank);
+      if (x.owner->failed()) return x;
+      ir::symbolic_shape apart = x.shape(), together = x.shape();
+      apart.insert(apart.begin() + axis, ir::dim(1));
+      const ir::value alone = ir::reshape(x, apart);
+      apart[axis] = count;
+      together[axis] = x.owner->dims.mul(together[axis], count);
+      x = ir::reshape(ir::broadcast_to(alone, apart), together);
+    }
+    return x;
+  }
+};
+
+struct cumsum_function {
+  static constexpr ir::op code = ir::op::reduce_sum;
+  int axis = 0;
+  cumsum_options options;
+
+  template <class Sink>
+  constexpr void attributes(Sink&& sink) const {
+    sink(axis);
+    sink((options.exclusive ? 1 : 0) + (options.reverse ? 2 : 0));
+  }
+  constexpr handle operator()(handle x) const {
+    const int at = axis_of(x, code, axis);
+    if (x.rank() == max_rank) fail(x, code, ir::fault_kind::rank_too_high, max_rank + 1, max_rank);
+    if (x.type() == dtype::boolean)
+      fail(x, code, ir::fault_kind::wrong_dtype, static_cast<std::int64_t>(x.type()));
+    if (at < 0 || x.graph().failed()) return x;
+    // Element j of row i counts if j <= i: the sum of a triangle of x repeated.
+    ir::graph& g = x.graph();
+    ir::symbolic_shape row = x.node.shape();
+    row.insert(row.begin() + at, ir::dim(1));
+    ir::symbolic_shape square = ir::symbolic_shape::filled(row.size(), ir::dim(1));
+    square[at] = square[at + 1] = x.node.extent(at);
+    const ir::value i = ir::iota(g, dtype::i64, square, at),
+                    j = ir::iota(g, dtype::i64, square, at + 1);
+    const ir::op compare = options.exclusive ? ir::op::less : ir::op::less_equal;
+    const ir::value counts =
+        options.reverse ? ir::elementwise(compare, {i, j}) : ir::elementwise(compare, {j, i});
+    const ir::value summands =
+        ir::where(counts, ir::reshape(x.node, row), ir::constant_like(x.node, 0));
+    return handle(ir::sum(summands, std::int64_t{1} << (at + 1), false));
+  }
+};
+
+}  // namespace detail
+
+/// x repeated as a whole, `counts[i]` times along axis i: `tile(x, {2, 1})`. Any dtype. shape_error
+/// unless there is one number per axis and none is negative, and for rank 8.
+template <Operand X>
+constexpr auto tile(X&& x, std::initializer_list<std::int64_t> counts) {
+  return sinter::apply(detail::tile_function{counts}, std::forward<X>(x));
+}
+
+/// The sum of each element and those before it along `axis`. Numbers (dtype_error), in their own
+/// dtype. Every sum is computed by itself: n (n + 1) / 2 additions for an axis of n elements.
+/// axis_error for an axis outside of the rank; shape_error for rank 8.
+template <Operand X>
+constexpr auto cumsum(X&& x, int axis = 0, const cumsum_options& options = {}) {
+  return sinter::apply(detail::cumsum_function{axis, options}, std::forward<X>(x));
+}
+
+}  // namespace sinter
