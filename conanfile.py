@@ -17,9 +17,10 @@ class SinterConan(ConanFile):
     topics = ("tensor", "expression-templates", "equality-saturation", "simd", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
-    # safetensors and npz: the components of these names, each with a library of its own.
-    options = {"openmp": [True, False], "safetensors": [True, False], "npz": [True, False]}
-    default_options = {"openmp": True, "safetensors": False, "npz": False}
+    # safetensors, npz and onnx: the components of these names, each with a library of its own.
+    options = {"openmp": [True, False], "safetensors": [True, False], "npz": [True, False],
+               "onnx": [True, False]}
+    default_options = {"openmp": True, "safetensors": False, "npz": False, "onnx": False}
     exports_sources = "LICENSE", "include/*"
     no_copy_source = True
 
@@ -39,6 +40,8 @@ class SinterConan(ConanFile):
             self.requires("nlohmann_json/[>=3.10.0 <4]", transitive_headers=True)
         if self.options.npz:
             self.requires("libzip/[>=1.7.3 <2]", transitive_headers=True, transitive_libs=True)
+        if self.options.onnx:
+            self.requires("protozero/[>=1.7.1 <2]", transitive_headers=True)
 
     def validate(self):
         check_min_cppstd(self, 20)
@@ -65,6 +68,8 @@ class SinterConan(ConanFile):
             self.add_component("safetensors", ["sinter", "nlohmann_json::nlohmann_json"])
         if self.options.npz:
             self.add_component("npz", ["sinter", "libzip::libzip"])
+        if self.options.onnx:
+            self.add_component("onnx", ["sinter", "protozero::protozero"])
 
     def add_component(self, name, requires):
         component = self.cpp_info.components[name]

@@ -23,7 +23,7 @@ endif()
 
 # `cmake --build ... --target all_verify_interface_header_sets` compiles every header on its own.
 set_target_properties(sinter PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
-if(sinter_safetensors_FOUND AND sinter_npz_FOUND)
-  target_link_libraries(sinter_components INTERFACE sinter::safetensors sinter::npz)
+if(sinter_safetensors_FOUND AND sinter_npz_FOUND AND sinter_onnx_FOUND)
+  target_link_libraries(sinter_components INTERFACE sinter::safetensors sinter::npz sinter::onnx)
   set_target_properties(sinter_components PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 endif()
