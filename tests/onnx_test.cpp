@@ -4,6 +4,7 @@
 // between operator sets, what is refused and how it is named.
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -382,4 +383,41 @@ TEST_CASE("a transformer layer taken apart as exporters do is put together again
   CHECK(has(report, "streamed over"));
   CHECK(has(report, "find-layer-norm"));
   CHECK(has(report, "find-gelu"));
+}
+
+TEST_CASE("numbers that no extent can have are refused") {
+  constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min(),
+                         highest = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t huge : {highest, lowest, std::int64_t{1} << 62, -highest}) {
+    INFO(huge);
+    for (const char* const op : {"Reshape", "Expand", "Tile", "Pad"}) {
+      INFO(std::string(op));
+      onnx_model m = of_one(op, {"x", "numbers"});
+      const bool pads = std::string(op) == "Pad";
+      m.weight("numbers", pads ? integers{huge, huge, 0, 0} : integers{huge, 3});
+      CHECK_THROWS_AS(load(m), sn::error);
+      onnx_model both = of_one(op, {"x", "numbers"});
+      both.weight("numbers", pads ? integers{huge, 1, huge, 1} : integers{huge, huge});
+      CHECK_THROWS_AS(load(both), sn::error);
+    }
+    onnx_model filled = of_one("ConstantOfShape", {"numbers"});
+    filled.weight("numbers", integers{huge, huge});
+    CHECK_THROWS_AS(load(filled), sn::error);
+    onnx_model slice = of_one("Slice", {"x", "numbers", "numbers", "axes", "numbers"});
+    slice.weight("numbers", integers{huge});
+    slice.weight("axes", integers{1});
+    try {
+      load(slice);
+    } catch (const sn::error&) {
+    }
+  }
+  onnx_model window;
+  window.input("x", dtype::f32, {1, 1, std::int64_t{1} << 20, std::int64_t{1} << 20});
+  window.input("w", dtype::f32, {1, 1, std::int64_t{1} << 19, std::int64_t{1} << 19});
+  window.node("Conv", {"x", "w"}, {"y"});
+  window.output("y");
+  try {
+    load(window);
+  } catch (const sn::error&) {
+  }
 }

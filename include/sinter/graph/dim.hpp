@@ -102,7 +102,8 @@ class dim_table {
   }
 
   constexpr dim add(dim a, dim b) {
-    if (a.is_constant() && b.is_constant()) return dim(a.constant() + b.constant());
+    if (a.is_constant() && b.is_constant())
+      return dim(detail::saturating_add(a.constant(), b.constant()));
     if (a == dim(0)) return b;
     if (b == dim(0)) return a;
     terms out;
@@ -123,7 +124,9 @@ class dim_table {
   }
 
   constexpr dim mul(dim a, dim b) {
-    if (a.is_constant() && b.is_constant()) return dim(a.constant() * b.constant());
+    // Wrapped around, a number would be the code of an expression that there is not.
+    if (a.is_constant() && b.is_constant())
+      return dim(detail::saturating_mul(a.constant(), b.constant()));
     if (a == dim(1)) return b;
     if (b == dim(1)) return a;
     terms left, right, out;

@@ -53,6 +53,9 @@ inline window_layout layout_of(operation& o, ir::value x, std::vector<ir::dim> s
   const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
   if (!same && automatic != "NOTSET" && automatic != "VALID" && !automatic.empty())
     o.fail("auto_pad " + in_quotes(automatic) + " is not supported");
+  for (const ir::dim d : w.size)
+    if (d.is_constant() && d.constant() > (std::int64_t{1} << 31))
+      o.fail("a window of " + std::to_string(d.constant()) + " elements");
   for (std::size_t i = 0; i < count; ++i) {
     const ir::dim extent = x.extent(static_cast<int>(i) + 2);
     if (automatic == "VALID") w.before[i] = w.after[i] = 0;
@@ -338,7 +341,7 @@ inline void resize_by(operation& o, const resizing& r, const std::vector<double>
         : !extent.is_constant() || extent.constant() == 0
             ? 0
             : static_cast<double>(sizes[i]) / static_cast<double>(extent.constant());
-    if (!(scale > 0 && scale < 0x1p31)) o.fail("a scale that is not above 0, or unknown");
+    if (!(scale > 0 && scale < 0x1p20)) o.fail("a scale that is not above 0, or unknown");
     const bool whole = scale == std::floor(scale);
     // In these cases the nearest of place i is i / scale, rounded down, whatever the extent.
     const bool half = (r.coordinates == "half_pixel" || r.coordinates == "pytorch_half_pixel") &&

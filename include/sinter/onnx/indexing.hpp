@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <sinter/onnx/movement.hpp>
+#include <sinter/onnx/slicing.hpp>
 
 namespace sinter::onnx::detail::indexing {
 

@@ -35,7 +35,9 @@ inline bool is_extent(const number& x) { return std::holds_alternative<ir::dim>(
 inline bool is_real(const number& x) { return std::holds_alternative<double>(x); }
 
 inline ir::dim negative_dim(ir::dim_table& dims, std::int64_t x) {
-  return x >= 0 ? ir::dim(x) : dims.sub(ir::dim(0), ir::dim(-x));
+  // The lowest number has no counterpart; no extent is near it.
+  const std::int64_t magnitude = x < -ir::extent_range::highest ? ir::extent_range::highest : -x;
+  return x >= 0 ? ir::dim(x) : dims.sub(ir::dim(0), ir::dim(magnitude));
 }
 /// An integer or an extent as a dim; below zero it is none that a shape may have.
 inline ir::dim dim_of(ir::dim_table& dims, const number& x) {

@@ -28,6 +28,9 @@ struct unknown_value : graph_error {
 
 namespace detail {
 
+/// What is more than this in a shape is no shape: products of two such numbers can be computed.
+inline constexpr std::int64_t most_elements = std::int64_t{1} << 40;
+
 class operation {
  public:
   operation(importer& to, const node_proto& node, std::int64_t version)
@@ -212,7 +215,12 @@ class operation {
            !node_->outputs[static_cast<std::size_t>(i)].empty();
   }
   int outputs() const { return static_cast<int>(node_->outputs.size()); }
+  /// Throws shape_error for more elements than a model may ask for.
   void give(int i, ir::value x) {
+    shape_vector known;
+    for (const ir::dim d : x.shape()) known.push_back(d.is_constant() ? d.constant() : 1);
+    if (element_count(known) > most_elements)
+      throw shape_error("a result of shape " + dims().to_string(x.shape()));
     value v;
     v.type = x.type();
     v.node = x;

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include <sinter/onnx/creation.hpp>
 #include <sinter/onnx/elementwise.hpp>
 #include <sinter/onnx/image.hpp>
 #include <sinter/onnx/indexing.hpp>
 #include <sinter/onnx/movement.hpp>
 #include <sinter/onnx/product.hpp>
 #include <sinter/onnx/reduction.hpp>
+#include <sinter/onnx/slicing.hpp>
 
 namespace sinter::onnx::detail {
 

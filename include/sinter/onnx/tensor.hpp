@@ -159,10 +159,12 @@ class tensor_files {
     std::string_view location;
     std::uint64_t offset = 0, length = 0;
     bool has_length = false;
-    for (const auto& [key, text] : t.external) {
+    for (const auto& entry : t.external) {
+      const std::string_view key = entry.first, text = entry.second;
       const auto parse = [&](std::uint64_t& out) {
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-        if (error != std::errc() || end != text.data() + text.size())
+        const char* const last = text.data() + text.size();
+        const auto parsed = std::from_chars(text.data(), last, out);
+        if (parsed.ec != std::errc() || parsed.ptr != last)
           t.body.fail(who + ": the " + std::string(key) + " of its elements is " + in_quotes(text));
       };
       if (key == "location") location = text;
