@@ -60,7 +60,7 @@ class loader {
 
  public:
   loader(const mapped_file& file, const load_options& options)
-      : file_(file), options_(options), to_(file) {
+      : options_(options), to_(file) {
     const auto bytes = file.bytes();
     source_ = {file.path(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
   }
@@ -215,7 +215,6 @@ class loader {
     });
   }
 
-  const mapped_file& file_;
   const load_options& options_;
   source source_;
   model_proto proto_;
