@@ -59,8 +59,7 @@ class loader {
   }
 
  public:
-  loader(const mapped_file& file, const load_options& options)
-      : options_(options), to_(file) {
+  loader(const mapped_file& file, const load_options& options) : options_(options), to_(file) {
     const auto bytes = file.bytes();
     source_ = {file.path(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
   }
