@@ -329,3 +329,13 @@ TEST_CASE("gradients of gradients, and options") {
   CHECK(out[0].item<float>() == doctest::Approx(27));
   CHECK(out[1].item<float>() == doctest::Approx(18));
 }
+
+TEST_CASE("extents side by side, as programs that write graphs like to have them") {
+  sn::graph_builder g;
+  const auto x = g.argument("x", dtype::f32, {sn::sym("rows"), sn::sym("columns"), 6});
+  const auto one = [](sn::handle number) { return sn::reshape(number, 1); };
+  const auto shape =
+      sn::concat({one(sn::extent(x, 0)), one(sn::extent(x, 1)), one(sn::extent(x, 2))}, 0);
+  const sn::tensor<std::int64_t, 1> found = g.compile({shape})({sn::tensor<float, 3>(2, 3, 6)})[0];
+  CHECK(found == sn::tensor<std::int64_t, 1>{2, 3, 6});
+}

@@ -243,7 +243,8 @@ class candidate_enumeration {
       }
     } else {
       for (int operand : g_[root].forms[static_cast<std::size_t>(form_number)].operands) {
-        if (is_immediate(g_[operand]) || kind == nest_kind::gather ||
+        // What is a view of a number that is nowhere stored must be stored itself.
+        if (is_immediate(g_[resolve(g_, operand).base]) || kind == nest_kind::gather ||
             kind == nest_kind::scatter_add || kind == nest_kind::custom) {
           add_once(c.reads, operand);
         } else {
