@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Optimizers and clipping against trajectories of their formulas
+// Optimizers and clipping against trajectories of PyTorch's
 // (tests/data/training_reference.py), learning-rate schedules, and what optimizers leave alone.
 #include <cmath>
 #include <cstdint>

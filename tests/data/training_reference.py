@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Writes training_reference.json: what optimizers and recurrent cells compute, by the formulas of their papers, in
-double. Run it where the file is to go; it needs NumPy alone."""
+"""Writes training_reference.json: what PyTorch's optimizers, clipping and recurrent cells compute, in double. Run it
+where the file is to go. Lion, which PyTorch does not have, is its paper's Algorithm 2 (Chen et al. 2023)."""
 import json
-import numpy as np
+import torch
+
+torch.set_default_dtype(torch.float64)
 
 
 def wave(shape, seed):
     """Numbers that the tests make themselves: sin(0.7 i + seed)."""
-    return np.sin(0.7 * np.arange(np.prod(shape)) + seed).reshape(shape)
+    return torch.sin(0.7 * torch.arange(torch.Size(shape).numel()) + seed).reshape(shape)
+
+
+def rounded(numbers):
+    return [float(f"{v:.12g}") for v in numbers]
 
 
 # ---- optimizers: five steps of w, b for the loss mean((x w + b - y)^2)
@@ -16,121 +22,79 @@ X, Y = wave((4, 2), 1.0), wave((4, 3), 2.0)
 RATE = 0.1
 
 
-def gradients(w, b):
-    d = 2 * (X @ w + b - Y) / Y.size
-    return [X.T @ d, d.sum(axis=0)]
+class Lion(torch.optim.Optimizer):
+    def __init__(self, parameters, lr, weight_decay, beta1=0.9, beta2=0.99):
+        super().__init__(parameters, {"lr": lr})
+        self.decay, self.beta1, self.beta2 = weight_decay, beta1, beta2
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                m = self.state[p].get("m", torch.zeros_like(p))
+                update = torch.sign(self.beta1 * m + (1 - self.beta1) * p.grad) + self.decay * p
+                self.state[p]["m"] = self.beta2 * m + (1 - self.beta2) * p.grad
+                p -= group["lr"] * update
 
 
-def trajectory(step, clip=None):
-    parameters = [wave((2, 3), 3.0), wave((3,), 4.0)]
-    states = [{} for _ in parameters]
+def trajectory(optimizer, clip=None, **options):
+    parameters = [wave((2, 3), 3.0).requires_grad_(), wave((3,), 4.0).requires_grad_()]
+    optimizer = optimizer(parameters, lr=RATE, **options)
     out = []
     for t in range(1, 6):
-        slopes = gradients(*parameters)
+        optimizer.zero_grad()
+        ((X @ parameters[0] + parameters[1] - Y) ** 2).mean().backward()
         if clip is not None:
-            slopes = clip(slopes)
-        parameters = [step(p, g, s, t) for p, g, s in zip(parameters, slopes, states)]
+            clip(parameters)
+        optimizer.step()
         if t in (1, 5):
-            out.append([float(f"{v:.12g}") for p in parameters for v in p.ravel()])
+            out.append(rounded(v for p in parameters for v in p.detach().ravel().tolist()))
     return out
 
 
-def sgd(momentum=0.0, nesterov=False, decay=0.0):
-    def step(w, g, s, t):
-        g = g + decay * w
-        v = s["v"] = momentum * s.get("v", 0) + g
-        return w - RATE * (g + momentum * v if nesterov else v)
-    return step
+def by_norm(parameters):
+    # clip_grad_norm_ adds 1e-6 to the norm; here it is exact.
+    norm = torch.sqrt(sum((p.grad**2).sum() for p in parameters))
+    for p in parameters:
+        p.grad *= min(1.0, 0.3 / norm)
 
 
-def adam(decay=0.0, decoupled=False, beta1=0.9, beta2=0.999, eps=1e-8):
-    def step(w, g, s, t):
-        start = w * (1 - RATE * decay) if decoupled else w
-        if not decoupled:
-            g = g + decay * w
-        m = s["m"] = beta1 * s.get("m", 0) + (1 - beta1) * g
-        v = s["v"] = beta2 * s.get("v", 0) + (1 - beta2) * g * g
-        return start - RATE * (m / (1 - beta1**t)) / (np.sqrt(v / (1 - beta2**t)) + eps)
-    return step
+def by_value(parameters):
+    torch.nn.utils.clip_grad_value_(parameters, 0.1)
 
 
-def rmsprop(alpha=0.99, eps=1e-8):
-    def step(w, g, s, t):
-        v = s["v"] = alpha * s.get("v", 0) + (1 - alpha) * g * g
-        return w - RATE * g / (np.sqrt(v) + eps)
-    return step
-
-
-def lion(decay=0.0, beta1=0.9, beta2=0.99):
-    def step(w, g, s, t):
-        m = s.get("m", 0)
-        s["m"] = beta2 * m + (1 - beta2) * g
-        return w - RATE * (np.sign(beta1 * m + (1 - beta1) * g) + decay * w)
-    return step
-
-
-def by_norm(limit):
-    def clip(slopes):
-        norm = np.sqrt(sum((g * g).sum() for g in slopes))
-        return [g * min(1.0, limit / norm) for g in slopes]
-    return clip
-
-
-def by_value(limit):
-    return lambda slopes: [np.clip(g, -limit, limit) for g in slopes]
-
-
+optim = torch.optim
 optimizers = {
-    "sgd": trajectory(sgd()),
-    "sgd_decay": trajectory(sgd(decay=0.05)),
-    "momentum": trajectory(sgd(0.9)),
-    "nesterov": trajectory(sgd(0.9, nesterov=True, decay=0.05)),
-    "adam": trajectory(adam()),
-    "adam_decay": trajectory(adam(0.05)),
-    "adam_w": trajectory(adam(0.05, decoupled=True)),
-    "rmsprop": trajectory(rmsprop()),
-    "lion": trajectory(lion(0.05)),
-    "clipped_by_norm": trajectory(sgd(), by_norm(0.3)),
-    "clipped_by_value": trajectory(sgd(), by_value(0.1)),
+    "sgd": trajectory(optim.SGD),
+    "sgd_decay": trajectory(optim.SGD, weight_decay=0.05),
+    "momentum": trajectory(optim.SGD, momentum=0.9),
+    "nesterov": trajectory(optim.SGD, momentum=0.9, nesterov=True, weight_decay=0.05),
+    "adam": trajectory(optim.Adam),
+    "adam_decay": trajectory(optim.Adam, weight_decay=0.05),
+    "adam_w": trajectory(optim.AdamW, weight_decay=0.05),
+    "rmsprop": trajectory(optim.RMSprop),
+    "lion": trajectory(Lion, weight_decay=0.05),
+    "clipped_by_norm": trajectory(optim.SGD, by_norm),
+    "clipped_by_value": trajectory(optim.SGD, by_value),
 }
 
 # ---- cells: three times of a batch of two with three inputs and a width of two
 
 
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
+def sequence(layer, gates):
+    layer = layer(3, 2)
+    with torch.no_grad():
+        layer.weight_ih_l0.copy_(wave((3, 2 * gates), 2.0).T)
+        layer.weight_hh_l0.copy_(wave((2, 2 * gates), 3.0).T)
+        layer.bias_ih_l0.copy_(wave((2 * gates,), 4.0))
+        # The other cells have one bias here.
+        layer.bias_hh_l0.copy_(wave((2 * gates,), 5.0) if gates == 3 else torch.zeros(2 * gates))
+    h, c = wave((1, 2, 2), 6.0), wave((1, 2, 2), 7.0)
+    out, _ = layer(wave((3, 2, 3), 1.0), (h, c) if gates == 4 else h)
+    return rounded(out.detach().ravel().tolist())
 
 
-def rnn(x, h, c, w, u, b, _):
-    return np.tanh(x @ w + h @ u + b), c
-
-
-def lstm(x, h, c, w, u, b, _):
-    i, f, g, o = np.split(x @ w + h @ u + b, 4, axis=-1)
-    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-    return sigmoid(o) * np.tanh(c), c
-
-
-def gru(x, h, c, w, u, b, d):
-    xr, xz, xn = np.split(x @ w + b, 3, axis=-1)
-    hr, hz, hn = np.split(h @ u + d, 3, axis=-1)
-    r, z = sigmoid(xr + hr), sigmoid(xz + hz)
-    return (1 - z) * np.tanh(xn + r * hn) + z * h, c
-
-
-def sequence(cell, gates):
-    x = wave((3, 2, 3), 1.0)
-    w, u = wave((3, 2 * gates), 2.0), wave((2, 2 * gates), 3.0)
-    b, d = wave((2 * gates,), 4.0), wave((2 * gates,), 5.0)
-    h, c = wave((2, 2), 6.0), wave((2, 2), 7.0)
-    out = []
-    for now in x:
-        h, c = cell(now, h, c, w, u, b, d)
-        out.append(h)
-    return [float(f"{v:.12g}") for v in np.stack(out).ravel()]
-
-
-cells = {"rnn": sequence(rnn, 1), "lstm": sequence(lstm, 4), "gru": sequence(gru, 3)}
+cells = {"rnn": sequence(torch.nn.RNN, 1), "lstm": sequence(torch.nn.LSTM, 4), "gru": sequence(torch.nn.GRU, 3)}
 
 with open("training_reference.json", "w", encoding="ascii") as file:
     lines = [f'  "{name}": {json.dumps(numbers)}' for name, numbers in optimizers.items()]
