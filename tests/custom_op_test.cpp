@@ -311,6 +311,16 @@ TEST_CASE("operands of other dtypes, a shape of its own, and ops without a kerne
   const sn::tensor<float, 2> s = sn::custom<sorted>(x + 0.0f);
   CHECK(std::is_sorted(s.data(), s.data() + 2));
   CHECK(s(0, 0) + s(0, 1) == x(0, 0) + x(0, 1));
+
+  // All axes before the op's own are one, for the reference interpreter, too.
+  ir::graph g;
+  const handle v(ir::argument(g, dtype::f64, 0, {ir::dim(2), ir::dim(2), ir::dim(3)}));
+  g.outputs = {{sn::custom<sorted>(v).node.id, -1}, {sn::custom<cumulative_sum>(v, 0).node.id, -1}};
+  ir::reference_tensor p = ir::filled(dtype::f64, {2, 2, 3}, 0);
+  p.data = {3, 1, 2, 6, 5, 4, 9, 8, 7, 10, 12, 11};
+  const auto r = ir::interpret(g, std::vector{p});
+  CHECK(r[0].data == std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  CHECK(r[1].data == std::vector<double>{3, 4, 6, 6, 11, 15, 9, 17, 24, 10, 22, 33});
 }
 
 TEST_CASE("rules of an op join saturation and are told by name") {

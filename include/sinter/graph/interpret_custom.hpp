@@ -14,15 +14,32 @@
 
 namespace sinter::ir {
 
+/// The extents that a custom op gets: where it leaves leading axes alone, these are one.
+inline shape_vector custom_shape(const custom_op& custom, const shape_vector& shape) {
+  if (custom.core_axes < 0) return shape;
+  const auto leading = shape.size() - static_cast<std::size_t>(custom.core_axes);
+  shape_vector out{1};
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (axis < leading)
+      out[0] *= shape[axis];
+    else
+      out.push_back(shape[axis]);
+  }
+  return out;
+}
+
 /// An opaque op on these operands; `out` has dtype and shape of the result.
 inline void interpret_custom(const custom_op& custom, std::span<const reference_tensor* const> in,
                              reference_tensor& out, std::span<const double> attributes) {
   std::vector<std::vector<std::byte>> bytes(in.size() + 1);
+  std::vector<shape_vector> shapes;
+  for (const reference_tensor* x : in) shapes.push_back(custom_shape(custom, x->shape));
+  shapes.push_back(custom_shape(custom, out.shape));
   std::vector<custom_input> operands;
   const auto is_kept = [](dtype type) { return is_floating(type); };
   for (std::size_t i = 0; i < in.size(); ++i) {
     const reference_tensor& x = *in[i];
-    const std::span<const std::int64_t> shape(x.shape.begin(), x.shape.size());
+    const std::span<const std::int64_t> shape(shapes[i].begin(), shapes[i].size());
     if (is_kept(x.type)) {
       operands.push_back({x.data.data(), dtype::f64, shape});
       continue;
@@ -39,7 +56,7 @@ inline void interpret_custom(const custom_op& custom, std::span<const reference_
   const custom_function run = custom.reference != nullptr
                                   ? custom.reference
                                   : custom.kernel(is_kept(in[0]->type) ? dtype::f64 : in[0]->type);
-  const std::span<const std::int64_t> shape(out.shape.begin(), out.shape.size());
+  const std::span<const std::int64_t> shape(shapes.back().begin(), shapes.back().size());
   if (is_kept(out.type)) {
     run(operands, {out.data.data(), dtype::f64, shape}, attributes);
     return;
