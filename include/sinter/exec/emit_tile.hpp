@@ -172,13 +172,13 @@ class tile_emitter {
     c.type = step.type;
     c.stream = v.stream;
     c.target = target;
-    c.attribute = step.attribute;
     switch (step.kind) {
       case planning::step_kind::load:
       case planning::step_kind::scalar: c.kind = command_kind::load; break;
       case planning::step_kind::iota: c.kind = command_kind::iota; break;
       case planning::step_kind::random: {
         c.kind = command_kind::random;
+        c.attribute = step.attribute;
         const location key = s_.value_of(step.operands[0]).at;
         if (key.extent != value_class::single || s_.step(step.operands[0]).type != dtype::i64)
           throw graph_error("executor: " + s_.nest().label +
@@ -198,7 +198,7 @@ class tile_emitter {
     const std::int64_t rows = extent == value_class::full ? p_.tile_rows : p_.row_capacity;
     inline_vector<location, ir::region::max_leaves> operands;
     c.kind = command_kind::map;
-    c.function = kernel(step);
+    name_kernel(step, c);
     for (std::size_t k = 0; k < step.operands.size(); ++k) {
       const int o = step.operands[k];
       const bound_value& v = s_.value_of(o);
@@ -243,24 +243,27 @@ class tile_emitter {
       c.kind = command_kind::map_reduce;
       c.reducing = both;
       c.reduction = add_reduction(r);
-      if (!s_.is_used_beside(i, r)) c.target.where = memory::none;
+      if (!s_.is_used_beside(i, r)) c.target = {};
       return;
     }
   }
 
-  ir::map_function kernel(const planning::step& step) const {
-    if (step.fused != nullptr) return step.fused->run;
-    const auto type_of = [&](std::size_t k) { return s_.step(step.operands[k]).type; };
-    const ir::map_function function =
-        step.custom != nullptr ? step.custom->map(step.type)
-        : step.code == ir::op::cast
-            ? kernels_.cast_op(type_of(0), step.type)
-            : kernels_.micro_op(step.code, type_of(step.code == ir::op::where ? 1 : 0));
-    if (function == nullptr)
+  // What a step runs, and its kernel.
+  void name_kernel(const planning::step& step, command& c) const {
+    if (step.fused != nullptr) {
+      c.fused = step.fused;
+      c.function = step.fused->run;
+      return;
+    }
+    c.code = step.code;
+    c.operand_type = s_.step(step.operands[step.code == ir::op::where ? 1 : 0]).type;
+    c.custom = step.custom;
+    c.function = step.custom != nullptr ? step.custom->map(step.type)
+                                        : kernels_.map_op(c.code, c.operand_type, step.type);
+    if (c.function == nullptr)
       throw dtype_error("executor: no kernel for " + std::string(ir::name(step.code)) + " on " +
-                        std::string(sinter::name(type_of(step.operands.size() - 1))) +
-                        " yielding " + std::string(sinter::name(step.type)));
-    return function;
+                        std::string(sinter::name(c.operand_type)) + " yielding " +
+                        std::string(sinter::name(step.type)));
   }
 
   // A value that is the same for all rows: read where it is, or computed once per task.
@@ -417,7 +420,9 @@ class tile_emitter {
     const planning::step& step = s_.step(i);
     const int operand = step.operands[0];
     bound_reduction reduction;
-    reduction.kernels = &kernels_.reduction(monoid_of(step.code), s_.step(operand).type);
+    reduction.monoid = monoid_of(step.code);
+    reduction.type = s_.step(operand).type;
+    reduction.kernels = &kernels_.reduction(reduction.monoid, reduction.type);
     if (reduction.kernels->row == nullptr)
       throw dtype_error("executor: no kernel for " + std::string(ir::name(step.code)) + " on " +
                         std::string(sinter::name(s_.step(operand).type)));
@@ -454,9 +459,7 @@ class tile_emitter {
   static std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
   void lay_out() {
-    p_.row_steps.clear();
-    for (std::size_t axis = 0; axis < p_.axes.outer.size(); ++axis)
-      for (const stream& s : p_.streams) p_.row_steps.push_back(s.outer[axis]);
+    p_.lay_row_steps();
     std::size_t largest = 1;
     for (int i = 0; i < s_.step_count(); ++i)
       if (s_.alive(i)) largest = std::max(largest, size_of(s_.step(i).type));

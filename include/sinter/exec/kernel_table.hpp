@@ -35,6 +35,10 @@ struct kernel_table {
   constexpr ir::map_function cast_op(dtype from, dtype to) const {
     return casts[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
   }
+  /// The kernel of an element-wise op, casts included, on operands as micro_op has them.
+  constexpr ir::map_function map_op(ir::op code, dtype operands, dtype result) const {
+    return code == ir::op::cast ? cast_op(operands, result) : micro_op(code, operands);
+  }
   constexpr const reduction_kernels& reduction(monoid m, dtype type) const {
     return reductions[static_cast<std::size_t>(type)][static_cast<std::size_t>(m)];
   }

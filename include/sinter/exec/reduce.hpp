@@ -266,14 +266,28 @@ void argmax_finish(std::int64_t n, const void* accumulator, void* result) {
   for (std::int64_t j = 0; j < n; ++j) index[j] = state[j].index;
 }
 
+template <class T>
+constexpr int lanes_of() {
+  if constexpr (Floating<T>)
+    return lanes<T>;
+  else
+    return 1;
+}
+
 template <monoid M, class T>
 constexpr reduction_kernels reduction_of() {
   if constexpr (M == monoid::argmax)
-    return {&argmax_row<T>,      &argmax_column<T>, &argmax_combine<T>,
-            &argmax_identity<T>, &argmax_finish<T>, sizeof(argmax_state<T>)};
+    return {&argmax_row<T>,
+            &argmax_column<T>,
+            &argmax_combine<T>,
+            &argmax_identity<T>,
+            &argmax_finish<T>,
+            sizeof(argmax_state<T>),
+            1};
   else
     return {&row_kernel<M, T>,      &column_kernel<M, T>, &combine_kernel<M, T>,
-            &identity_kernel<M, T>, &finish_kernel<T>,    sizeof(T)};
+            &identity_kernel<M, T>, &finish_kernel<T>,    sizeof(T),
+            lanes_of<T>()};
 }
 
 }  // namespace detail

@@ -54,6 +54,9 @@ struct reduction_kernels {
   identity_function identity;
   finish_function finish;
   std::size_t accumulator_bytes;
+  // Elements that are combined side by side, which decides the order: those of a register; 1: one
+  // after the other.
+  int lanes;
 };
 
 /// The reductions of one dtype, indexed by monoid.

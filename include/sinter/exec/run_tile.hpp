@@ -19,13 +19,6 @@
 
 namespace sinter::exec {
 
-// A value that the nest hands in: `at` is element (row, column) of the walk, rows are `pitch`
-// elements apart.
-struct external_block {
-  std::byte* at = nullptr;
-  std::int64_t pitch = 0, row = 0, column = 0;
-};
-
 class tile_runner {
  public:
   /// `bases`: the first byte of every buffer. `scratch`: program.scratch_bytes that this thread may
@@ -207,7 +200,7 @@ class tile_runner {
         return row_values_ + number * p_.row_slot_bytes + (origin_ + row) * size;
       case location::memory::single_slot: return scratch_ + p_.singles_offset + number * 8;
       case location::memory::constant:
-        return reinterpret_cast<std::byte*>(const_cast<std::int64_t*>(&p_.constants[number]));
+        return reinterpret_cast<std::byte*>(const_cast<std::int64_t*>(&p_.constants[number].word));
       case location::memory::stream: {
         const exec::stream& s = p_.streams[number];
         if (l.extent == value_class::single) return stream_at(l.index, s.offset);

@@ -152,10 +152,11 @@ class tile_schedule {
     for (std::int64_t axis : order_) extents.push_back(request_.space[axis]);
   }
 
-  int add_stream(const strided_view& view, std::size_t element_size) {
+  int add_stream(const strided_view& view, dtype type) {
     stream s;
     s.buffer = view.buffer;
-    s.element_size = element_size;
+    s.type = type;
+    s.element_size = size_of(type);
     s.offset = view.offset;
     const auto mismatch = [&] {
       throw graph_error("executor: " + nest_->label + ": an operand of shape " +
@@ -190,7 +191,7 @@ class tile_schedule {
       const planning::step& s = step(store(i).step);
       if (request_.result_is_external) continue;
       if (request_.destination != nullptr) {
-        stores[i].stream = add_stream(*request_.destination, size_of(s.type));
+        stores[i].stream = add_stream(*request_.destination, s.type);
         continue;
       }
       const strided_view& target = at[store(i).buffer];
@@ -207,7 +208,7 @@ class tile_schedule {
                           to_string(target.shape));
       view.buffer = target.buffer;
       view.offset = target.offset;
-      stores[i].stream = add_stream(view, size_of(s.type));
+      stores[i].stream = add_stream(view, s.type);
       stores[i].phase = ready(store(i).step);
     }
   }
@@ -217,17 +218,17 @@ class tile_schedule {
       case planning::step_kind::load:
       case planning::step_kind::scalar: {
         const planning::access& a = nest_->accesses[static_cast<std::size_t>(s.access)];
-        v.stream = add_stream(at.view(a), at.element_size(a.buffer));
+        v.stream = add_stream(at.view(a), at.type(a.buffer));
         return;
       }
       case planning::step_kind::iota: {
         strided_view view{-1, 0, request_.space, shape_vector::filled(request_.space.size(), 0)};
         view.strides[s.attribute] = 1;
-        v.stream = add_stream(view, size_of(s.type));
+        v.stream = add_stream(view, s.type);
         return;
       }
       case planning::step_kind::random:
-        v.stream = add_stream(positions(facts_.is_row_level(s)), size_of(s.type));
+        v.stream = add_stream(positions(facts_.is_row_level(s)), s.type);
         return;
       case planning::step_kind::constant: v.at = constant(s.constant, s.type); return;
       case planning::step_kind::extent: {
@@ -255,7 +256,7 @@ class tile_schedule {
         x = static_cast<T>(std::bit_cast<double>(bits));
       std::memcpy(&word, &x, sizeof x);
     });
-    program.constants.push_back(word);
+    program.constants.push_back({word, type});
     return {location::memory::constant, value_class::single,
             static_cast<std::uint8_t>(size_of(type)),
             static_cast<int>(program.constants.size()) - 1};

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <sinter/exec/reduction.hpp>
+#include <sinter/graph/custom.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/extents.hpp>
 
@@ -40,22 +42,32 @@ struct location {
   int index = -1;
 
   bool valid() const { return where != memory::none; }
+  friend bool operator==(const location&, const location&) = default;
 };
 
 // A nest hands in the blocks of at most so many matrix products.
 inline constexpr std::size_t most_products = 2;
+
+// A value that the nest hands in: `at` is element (row, column) of the walk, rows are `pitch`
+// elements apart.
+struct external_block {
+  std::byte* at = nullptr;
+  std::int64_t pitch = 0, row = 0, column = 0;
+};
 
 // The axes that are walked, after neighbouring axes that every operand crosses in one stride were
 // merged.
 struct walk {
   shape_vector outer, inner;
   std::int64_t rows = 1, columns = 1;
+  friend bool operator==(const walk&, const walk&) = default;
 };
 
 // Memory (or, for iota and random, an arithmetic sequence: the position itself) under the axes of a
 // walk.
 struct stream {
   int buffer = -1;  // -1: positions
+  dtype type{};
   std::size_t element_size = 0;
   std::int64_t offset = 0;    // of element 0, in elements
   shape_vector outer, inner;  // strides in elements
@@ -71,6 +83,14 @@ struct stream {
       if (s != 0) return value_class::row;
     return value_class::single;
   }
+  friend bool operator==(const stream&, const stream&) = default;
+};
+
+// A value in the first bytes of a word.
+struct bound_constant {
+  std::int64_t word = 0;
+  dtype type{};
+  friend bool operator==(const bound_constant&, const bound_constant&) = default;
 };
 
 enum class command_kind : std::uint8_t {
@@ -96,11 +116,20 @@ struct command {
   ir::map_function function = nullptr;
   ir::map_reduce_function reducing = nullptr;
   int reduction = -1;
+  // What map and map_reduce run, for who does not call it: an op on operands of this dtype (of
+  // `where`: its branches), or a region.
+  ir::op code{};
+  dtype operand_type{};
   std::int64_t attribute = 0;  // random: the stream id
+  const ir::instruction* fused = nullptr;
+  const ir::custom_op* custom = nullptr;
 };
+static_assert(sizeof(void*) != 8 || sizeof(command) == 72, "programs of a few lines of the cache");
 
 struct command_range {
   int first = 0, last = 0;
+  int size() const { return last - first; }
+  friend bool operator==(const command_range&, const command_range&) = default;
 };
 
 struct bound_reduction {
@@ -109,6 +138,9 @@ struct bound_reduction {
   location result;         // a row slot
   int phase = 0;
   bool in_place = false;  // the accumulators are the result
+  exec::monoid monoid{};
+  dtype type{};  // of what is combined
+  friend bool operator==(const bound_reduction&, const bound_reduction&) = default;
 };
 
 // Row slots hold a multiple of so many values. A kernel that computes all of them spends less than
@@ -119,6 +151,7 @@ inline constexpr std::int64_t row_padding = 64;
 struct prefetched_stream {
   int stream = -1;
   std::int64_t bytes_per_step = 0;  // whole lines
+  friend bool operator==(const prefetched_stream&, const prefetched_stream&) = default;
 };
 
 // Per phase: row commands (one value per row), then commands over the columns, then the reductions
@@ -135,7 +168,7 @@ struct tile_program {
   std::vector<std::int64_t> row_steps;  // [outer axis][stream]: streams' strides, side by side
   std::vector<command> commands;
   std::vector<location> operands;
-  std::vector<std::int64_t> constants;  // each in the first bytes of a word
+  std::vector<bound_constant> constants;
   std::vector<bound_reduction> reductions;
   std::vector<prefetched_stream> prefetched;
   int prefetch_steps = 0;  // commands of a tile before which a part of the next one is fetched
@@ -149,12 +182,76 @@ struct tile_program {
   std::vector<std::size_t> kept_offsets;
   std::size_t scratch_bytes = 0;
 
+  bool whole_rows() const { return chunk == axes.columns; }
+
   // Is there a command behind the prologue?
   bool does_anything() const {
     const auto has_commands = [](command_range r) { return r.first != r.last; };
     return std::ranges::any_of(phase_lists, has_commands) ||
            std::ranges::any_of(row_lists, has_commands);
   }
+
+  std::span<const location> operands_of(const command& c) const {
+    return {operands.data() + c.first_operand, static_cast<std::size_t>(c.operand_count)};
+  }
+
+  // The streams' strides along the outer axes, side by side.
+  void lay_row_steps() {
+    row_steps.clear();
+    for (std::size_t axis = 0; axis < axes.outer.size(); ++axis)
+      for (const exec::stream& s : streams) row_steps.push_back(s.outer[axis]);
+  }
 };
+
+/// The dtype of what a reduction gives.
+constexpr dtype result_type(const bound_reduction& r) {
+  return r.monoid == monoid::argmax ? dtype::i64 : r.type;
+}
+
+/// The dtype in which a command reads operand k.
+inline dtype operand_type(const tile_program& p, const command& c, int k) {
+  switch (c.kind) {
+    case command_kind::random: return dtype::i64;
+    case command_kind::map:
+    case command_kind::map_reduce:
+      if (c.fused != nullptr) return c.fused->structure.type;
+      return c.code == ir::op::where && k == 0 ? dtype::boolean : c.operand_type;
+    case command_kind::reduce:
+    case command_kind::reduce_columns:
+      return p.reductions[static_cast<std::size_t>(c.reduction)].type;
+    default: return c.type;
+  }
+}
+
+/// Do two commands of two programs do the same? Where the list of operands has theirs does not
+/// matter.
+inline bool is_same(const tile_program& p, const command& a, const tile_program& q,
+                    const command& b) {
+  const bool same_code = a.fused == b.fused || (a.fused != nullptr && b.fused != nullptr &&
+                                                a.fused->structure == b.fused->structure);
+  return a.kind == b.kind && a.type == b.type && a.by_row == b.by_row && a.padded == b.padded &&
+         a.stream == b.stream && a.target == b.target && a.function == b.function &&
+         a.reducing == b.reducing && a.reduction == b.reduction && a.code == b.code &&
+         a.operand_type == b.operand_type && a.attribute == b.attribute && same_code &&
+         std::ranges::equal(p.operands_of(a), q.operands_of(b));
+}
+
+/// Equal programs do the same with the same kernels in the same places.
+inline bool operator==(const tile_program& p, const tile_program& q) {
+  if (p.commands.size() != q.commands.size()) return false;
+  for (std::size_t i = 0; i < p.commands.size(); ++i)
+    if (!is_same(p, p.commands[i], q, q.commands[i])) return false;
+  return p.axes == q.axes && p.tile_rows == q.tile_rows && p.chunk == q.chunk &&
+         p.row_capacity == q.row_capacity && p.aligned_rows == q.aligned_rows &&
+         p.split == q.split && p.streams == q.streams && p.row_steps == q.row_steps &&
+         p.constants == q.constants && p.reductions == q.reductions &&
+         p.prefetched == q.prefetched && p.prefetch_steps == q.prefetch_steps &&
+         p.prologue == q.prologue && p.row_lists == q.row_lists && p.phase_lists == q.phase_lists &&
+         p.slot_bytes == q.slot_bytes && p.row_slot_bytes == q.row_slot_bytes &&
+         p.rows_offset == q.rows_offset && p.accumulators_offset == q.accumulators_offset &&
+         p.singles_offset == q.singles_offset && p.slots_offset == q.slots_offset &&
+         p.accumulators_bytes == q.accumulators_bytes && p.kept_offsets == q.kept_offsets &&
+         p.scratch_bytes == q.scratch_bytes;
+}
 
 }  // namespace sinter::exec

@@ -53,6 +53,20 @@ struct region {
   friend constexpr bool operator==(const region&, const region&) = default;
 };
 
+// Whether an operand of the region is a truth value: kernels hold those in masks rather than in
+// registers of numbers.
+constexpr bool is_truth(const region& r, int operand) {
+  if (operand < r.leaf_count) return false;
+  const int node = operand - r.leaf_count;
+  const op code = r.code(node);
+  if (info(code).yields == yields::boolean) return true;
+  if (code == op::where) return is_truth(r, r.operand(node, 1));
+  if (info(code).accepts == accepts::integral_or_bool)
+    return true;  // no integers in a region of floats
+  if (code == op::stop_gradient) return is_truth(r, r.operand(node, 0));
+  return false;
+}
+
 // Runs a region over `count` consecutive elements. operands[k] points to `count` elements, or to
 // one if leaf k is scalar; nothing needs to be aligned; result may be one of the operands, but may
 // not overlap one otherwise.
