@@ -243,9 +243,29 @@ class tile_emitter {
       c.kind = command_kind::map_reduce;
       c.reducing = both;
       c.reduction = add_reduction(r);
-      if (!s_.is_used_beside(i, r)) c.target = {};
+      if (c.target.where == memory::slot ? !is_read_now(i, r) : !s_.is_used_beside(i, r))
+        c.target = {};
       return;
     }
+  }
+
+  // Does anything but reduction r read the value of step i in the phase at hand? What later phases
+  // read and is not kept is computed again there.
+  bool is_read_now(int i, int r) {
+    for (std::size_t k = 0; k < s_.stores.size(); ++k)
+      if (is_full_store(k, phase_) && stores_value(k, i)) return true;
+    for (int j = i + 1; j < s_.step_count(); ++j) {
+      if (!computes(j) || j == r) continue;
+      const planning::step& step = s_.step(j);
+      const bound_value& v = s_.values[index(j)];
+      const bool reads = step.kind == planning::step_kind::reduce
+                             ? s_.ready(step.operands[0]) == phase_
+                             : step.kind == planning::step_kind::map && v.needed && !v.at.valid();
+      if (reads && std::ranges::any_of(step.operands,
+                                       [&](int o) { return s_.facts().origin[index(o)] == i; }))
+        return true;
+    }
+    return false;
   }
 
   // What a step runs, and its kernel.
@@ -321,6 +341,7 @@ class tile_emitter {
 
   void emit_phase(int phase) {
     command_range range{static_cast<int>(p_.commands.size()), 0};
+    phase_ = phase;
     virtual_slots_ = 0;
     for (bound_value& v : s_.values) {
       if (v.at.where == memory::slot && v.at.index < pinned) v.at = {};
@@ -522,6 +543,7 @@ class tile_emitter {
   std::vector<std::uint8_t> kept_sizes_;
   slot_assigner slots_;
   int row_slots_ = 0, single_slots_ = 0, pinned_slots_ = 0, virtual_slots_ = 0;
+  int phase_ = 0;  // that is emitted
   std::size_t accumulators_ = 0;
 };
 
