@@ -414,6 +414,7 @@ TEST_CASE("binding again and running allocate nothing") {
   column.finish(p);
 
   executor x(p, kernels);
+  x.verify_bindings(false);
   const auto va = values(128 * 256, 1), vb = values(128 * 256, 2);
   std::vector<float> vy(128 * 128), vs(128);
   const std::vector<const void*> arguments = pointers(va, vb);

@@ -28,6 +28,7 @@ struct strided_view {
   int buffer = -1;
   std::int64_t offset = 0;
   shape_vector shape, strides;
+  friend bool operator==(const strided_view&, const strided_view&) = default;
 };
 
 /// True when the elements lie one behind the other in row-major order (also when there are none).

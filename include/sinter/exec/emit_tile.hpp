@@ -278,10 +278,9 @@ class tile_emitter {
     c.code = step.code;
     c.operand_type = s_.step(step.operands[step.code == ir::op::where ? 1 : 0]).type;
     c.custom = step.custom;
-    c.function = step.custom != nullptr ? step.custom->map(step.type)
-                                        : kernels_.map_op(c.code, c.operand_type, step.type);
+    c.function = map_kernel(kernels_, c);
     if (c.function == nullptr)
-      throw dtype_error("executor: no kernel for " + std::string(ir::name(step.code)) + " on " +
+      throw dtype_error("executor: no kernel for " + std::string(map_name(c)) + " on " +
                         std::string(sinter::name(c.operand_type)) + " yielding " +
                         std::string(sinter::name(step.type)));
   }

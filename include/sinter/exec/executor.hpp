@@ -19,6 +19,7 @@
 
 #include <sinter/exec/bound_access.hpp>
 #include <sinter/exec/kernel_table.hpp>
+#include <sinter/exec/lowered.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_column.hpp>
 #include <sinter/exec/run_copy.hpp>
@@ -29,6 +30,9 @@
 #include <sinter/exec/run_pack.hpp>
 #include <sinter/exec/run_streamed.hpp>
 #include <sinter/exec/tile_nest.hpp>
+#ifndef NDEBUG
+#include <sinter/exec/verify_lowered.hpp>
+#endif
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/storage.hpp>
@@ -41,6 +45,7 @@ class executor {
   /// the contract of plan/nest.hpp and dtype_error for a missing kernel.
   executor(const planning::plan& plan, const kernel_table& kernels)
       : plan_(&plan),
+        kernels_(&kernels),
         binding_(plan),
         bases_(plan.buffers.size() + own_bases(plan)),
         arena_(plan.arena_bytes) {
@@ -80,6 +85,7 @@ class executor {
     bind_nests();
     provide_memory();
 #ifndef NDEBUG
+    if (verifies_) verify_lowered(lowered(), kernels_);
     // All bits set is NaN, -1 or an index far out: reading what was not written shows.
     if (plan_->arena_bytes != 0) std::memset(arena_.data(), 0xff, plan_->arena_bytes);
 #endif
@@ -140,6 +146,32 @@ class executor {
   std::size_t arena_bytes() const { return arena_.size_bytes(); }
 
   const planning::plan& plan() const { return *plan_; }
+
+  /// Builds with assertions verify what is bound (verify_lowered.hpp), which allocates, unless they
+  /// are told not to.
+  void verify_bindings(bool on) { verifies_ = on; }
+
+  /// What was bound, as a value: the tile programs of all nests and what is around them. Requires
+  /// that something was bound. Copies; O(size of the programs).
+  lowered_plan lowered() const {
+    lowered_plan out;
+    out.arena_bytes = plan_->arena_bytes;
+    for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
+      const planning::buffer& b = plan_->buffers[i];
+      lowered_buffer own{b.place, b.number, b.type, binding_.evaluate(b.shape), {}};
+      own.strides = b.place == planning::place::argument ? binding_[static_cast<int>(i)].strides
+                                                         : row_major_strides(own.shape);
+      if (b.place == planning::place::arena) {
+        own.number = 0;
+        own.offset = b.offset;
+        own.bytes = b.bytes;
+      }
+      out.buffers.push_back(own);
+    }
+    for (const bound_nest& nest : nests_)
+      std::visit([&](const auto& n) { out.nests.emplace_back(n.lowered()); }, nest);
+    return out;
+  }
 
  private:
   using bound_nest = std::variant<tile_nest, column_nest, matmul_nest, streamed_nest, assemble_nest,
@@ -209,6 +241,7 @@ class executor {
   }
 
   const planning::plan* plan_;
+  const kernel_table* kernels_;
   exec::binding binding_;
   std::deque<bound_nest> nests_;  // in place: nests refer to parts of themselves
   std::vector<std::byte*> bases_;
@@ -219,6 +252,7 @@ class executor {
   std::vector<std::int64_t> symbols_;
   std::vector<argument_layout> layouts_;
   bool bound_ = false, ever_bound_ = false, has_indexing_ = false;
+  bool verifies_ = true;
 };
 
 }  // namespace sinter::exec

@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include <sinter/exec/bind_tile.hpp>
+#include <sinter/exec/lowered.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
 
@@ -76,6 +78,13 @@ class operand_prologue {
       runner.set_external({to + offsets_[p] * size, pitch, first, 0});
       runner.run_all(first, first + rows, 0, program.axes.columns);
     }
+  }
+
+  std::vector<lowered_prologue> lowered() const {
+    std::vector<lowered_prologue> out;
+    for (std::size_t p = 0; p < parts_.size(); ++p)
+      out.push_back({offsets_[p], parts_[p].program()});
+    return out;
   }
 
  private:

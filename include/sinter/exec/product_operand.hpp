@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <sinter/exec/bound_access.hpp>
 #include <sinter/exec/kernel_table.hpp>
+#include <sinter/exec/lowered.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/tile_nest.hpp>
 #include <sinter/plan/nest.hpp>
@@ -103,6 +105,22 @@ class product_operand {
     if (!packed_) return;
     memory.bases[scratch_buffer_] = memory.shared + pack_offset_;
     packer_->run(memory);
+  }
+
+  /// As products see it that have `batch_axes` batch axes.
+  lowered_matrix lowered(std::size_t batch_axes) const {
+    return {
+        .buffer = view_.buffer,
+        .packed = false,
+        .offset = view_.offset,
+        .row_stride = row_stride_,
+        .column_stride = column_stride_,
+        .batch_strides = shape_vector(view_.strides.begin(), view_.strides.begin() + batch_axes)};
+  }
+  /// The copy, if there is one to make.
+  void add_copies(std::vector<lowered_copy>& copies) const {
+    if (packed_)
+      copies.push_back({scratch_buffer_, type_, view_.shape, pack_offset_, packer_->lowered()});
   }
 
   /// Element (row, column) of the matrix of a batch, which counts row-major through `batch_shape`.

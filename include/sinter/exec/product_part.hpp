@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include <sinter/exec/bind_tile.hpp>
 #include <sinter/exec/gemm.hpp>
@@ -156,6 +157,23 @@ class product_part {
     rest.begin();
     for (std::size_t k = 0; k < right_.size(); ++k) rest.set_external(products[k], k);
     rest.run_all(first_row, first_row + left.rows, column, column + columns);
+  }
+
+  lowered_part lowered(std::size_t batch_axes) const {
+    lowered_part out;
+    out.n = n_;
+    out.columns = grid_.columns;
+    for (const right_operand& b : right_) out.right.push_back(b.lowered(batch_axes));
+    if (destination_ >= 0) {
+      out.destination = destination_view_.buffer;
+      out.destination_offset = destination_view_.offset;
+    }
+    out.runs_rest = has_rest_;
+    if (has_rest_) out.rest = rest_.program();
+    return out;
+  }
+  void add_copies(std::vector<lowered_copy>& copies) const {
+    for (const right_operand& b : right_) b.add_copies(copies);
   }
 
  private:

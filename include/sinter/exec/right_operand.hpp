@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <sinter/exec/gemm.hpp>
 #include <sinter/exec/product.hpp>
@@ -41,6 +42,17 @@ class right_operand {
   bool is_shared(std::size_t axis) const { return packed_ || stored_->is_shared(axis); }
   void pack(const run_memory& memory) const {
     if (!packed_) stored_->pack(memory);
+  }
+
+  lowered_matrix lowered(std::size_t batch_axes) const {
+    if (!packed_) return stored_->lowered(batch_axes);
+    lowered_matrix out;
+    out.buffer = buffer_;
+    out.packed = true;
+    return out;
+  }
+  void add_copies(std::vector<lowered_copy>& copies) const {
+    if (!packed_) stored_->add_copies(copies);
   }
 
   // Makes the columns from `column` on the product's right side.

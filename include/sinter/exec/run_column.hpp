@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <sinter/exec/bind_tile.hpp>
+#include <sinter/exec/lowered.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
@@ -61,6 +62,18 @@ class column_nest {
       run_groups(memory);
   }
 
+  lowered_columns lowered() const {
+    return {
+        .map = map_.program(),
+        .rest = rest_.program(),
+        .batch = batch_,
+        .reduced = reduced_,
+        .columns = columns_,
+        .rows_per_group = row_groups_ == 1 ? std::max<std::int64_t>(1, reduced_) : rows_per_group_,
+        .columns_per_task = columns_per_task_,
+        .batches_per_task = batches_per_task_};
+  }
+
  private:
   static int find_reduction(const planning::nest& nest) {
     int found = -1, count = 0;
@@ -92,7 +105,7 @@ class column_nest {
   void divide() {
     const std::int64_t elements = reduced_ * columns_;
     row_groups_ = 1;
-    columns_per_task_ = columns_;
+    columns_per_task_ = std::max<std::int64_t>(1, columns_);
     batches_per_task_ =
         std::max<std::int64_t>(1, task_elements / std::max<std::int64_t>(1, elements));
     if (batch_ >= 16 || elements <= 2 * task_elements) return;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <vector>
 
@@ -29,6 +30,7 @@ class assemble_nest {
       const auto value = static_cast<T>(nest.fill);
       std::memcpy(fill_.data(), &value, sizeof value);
     });
+    type_ = out.type;
     size_ = size_of(out.type);
   }
 
@@ -64,12 +66,28 @@ class assemble_nest {
     for (const tile_nest& piece : pieces_) piece.run(memory);
   }
 
+  lowered_assembly lowered() const {
+    lowered_assembly out;
+    out.target = target_.buffer;
+    out.type = type_;
+    out.offset = target_.offset;
+    out.count = count_;
+    out.fills = fills_;
+    if (fills_) {
+      out.value.type = type_;
+      std::memcpy(&out.value.word, fill_.data(), fill_.size());
+    }
+    for (const tile_nest& piece : pieces_) out.pieces.push_back(piece.lowered());
+    return out;
+  }
+
  private:
   const planning::nest* nest_;
   int buffer_;
   std::deque<planning::nest> copies_;  // a deque: the pieces keep references
   std::deque<tile_nest> pieces_;
   std::array<std::byte, 8> fill_{};
+  dtype type_{};
   std::size_t size_ = 0;
   strided_view target_;
   std::int64_t count_ = 0;
@@ -117,6 +135,7 @@ class alias_nest {
   memory_need bind(binding& at) {
     strided_view view = at.view(nest_->accesses[0]);
     copies_ = must_copy_ || !try_reshape(view, at[buffer_].shape);
+    source_ = view;
     if (!copies_) {
       at.forward(buffer_, view);
       return {};
@@ -129,6 +148,12 @@ class alias_nest {
 
   void run(const run_memory& memory) const {
     if (copies_) copier_.run(memory);
+  }
+
+  lowered_alias lowered() const {
+    lowered_alias out{buffer_, source_, {}};
+    if (copies_) out.copy.push_back(copier_.lowered());
+    return out;
   }
 
  private:
@@ -148,6 +173,7 @@ class alias_nest {
   bool must_copy_;
   planning::nest copy_;
   tile_nest copier_;
+  strided_view source_;
   bool copies_ = false;
 };
 

@@ -13,6 +13,7 @@
 
 #include <sinter/exec/bound_access.hpp>
 #include <sinter/exec/copy.hpp>
+#include <sinter/exec/lowered.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/strided_runs.hpp>
@@ -42,13 +43,19 @@ class custom_nest {
     const int buffer = nest_->stores[0].buffer;
     target_ = at[buffer];
     result_ = {target_, at.type(buffer), target_.shape, 0, false};
+    const ir::custom_op& custom = *nest_->custom;
+    kernel_ = custom.kernel == nullptr ? nullptr : custom.kernel(operands_[0].type);
     rows_ = 1;
-    if (nest_->custom->core_axes < 0) return need;
-    const auto core = static_cast<std::size_t>(nest_->custom->core_axes);
+    rows_per_task_ = 0;
+    if (custom.core_axes < 0) return need;
+    const auto core = static_cast<std::size_t>(custom.core_axes);
     const std::size_t leading = operands_[0].shape.size() - core;
     for (std::size_t axis = 0; axis < leading; ++axis) rows_ *= operands_[0].shape[axis];
     for (operand& o : operands_) merge_leading(o.shape, leading);
     merge_leading(result_.shape, leading);
+    std::int64_t widest = row_elements(result_);
+    for (const operand& o : operands_) widest = std::max(widest, row_elements(o));
+    rows_per_task_ = std::max<std::int64_t>(1, task_elements / std::max<std::int64_t>(1, widest));
     return need;
   }
 
@@ -57,17 +64,23 @@ class custom_nest {
     for (const operand& o : operands_) from.push_back(contiguous(o, memory));
     std::byte* const to = memory.bases[target_.buffer] +
                           target_.offset * static_cast<std::int64_t>(size_of(result_.type));
-    if (nest_->custom->core_axes < 0) return run_part(from, to, 0, -1);
+    if (rows_per_task_ == 0) return run_part(from, to, 0, -1);
     if (rows_ == 0) return;
-    std::int64_t widest = row_elements(result_);
-    for (const operand& o : operands_) widest = std::max(widest, row_elements(o));
-    const std::int64_t rows_per_task =
-        std::max<std::int64_t>(1, task_elements / std::max<std::int64_t>(1, widest));
-    parallel_for(divide_up(rows_, rows_per_task), nest_->predicted_nanoseconds,
+    parallel_for(divide_up(rows_, rows_per_task_), nest_->predicted_nanoseconds,
                  [&](std::int64_t task, int) {
-                   const std::int64_t first = task * rows_per_task;
-                   run_part(from, to, first, std::min(rows_per_task, rows_ - first));
+                   const std::int64_t first = task * rows_per_task_;
+                   run_part(from, to, first, std::min(rows_per_task_, rows_ - first));
                  });
+  }
+
+  lowered_custom lowered() const {
+    const auto array = [](const operand& o) {
+      return lowered_array{o.view, o.type, o.shape, o.copied, o.scratch};
+    };
+    lowered_custom out{nest_->custom,  kernel_, nest_->custom_attributes,
+                       rows_per_task_, {},      array(result_)};
+    for (const operand& o : operands_) out.operands.push_back(array(o));
+    return out;
   }
 
  private:
@@ -126,11 +139,8 @@ class custom_nest {
     }
     const ir::custom_output out{
         to + start_of(result_), result_.type, {shapes.back().begin(), shapes.back().size()}};
-    const ir::custom_op& custom = *nest_->custom;
-    const ir::custom_function kernel =
-        custom.kernel == nullptr ? nullptr : custom.kernel(operands_[0].type);
-    if (kernel != nullptr)
-      kernel({in.begin(), in.size()}, out, nest_->custom_attributes);
+    if (kernel_ != nullptr)
+      kernel_({in.begin(), in.size()}, out, nest_->custom_attributes);
     else
       interpret({in.begin(), in.size()}, out);
   }
@@ -160,7 +170,8 @@ class custom_nest {
   std::vector<operand> operands_;
   operand result_;
   strided_view target_;
-  std::int64_t rows_ = 1;
+  ir::custom_function kernel_ = nullptr;       // null: interpreted
+  std::int64_t rows_ = 1, rows_per_task_ = 0;  // 0: the op gets whole arrays
 };
 
 }  // namespace sinter::exec

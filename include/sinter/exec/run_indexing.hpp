@@ -12,6 +12,7 @@
 
 #include <sinter/exec/bound_access.hpp>
 #include <sinter/exec/copy.hpp>
+#include <sinter/exec/lowered.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/scalar.hpp>
@@ -53,6 +54,10 @@ class index_list {
       case dtype::u32: return read<std::uint32_t>(element);
       default: return read<std::int64_t>(element);  // a u64 beyond i64 is negative: out of range
     }
+  }
+
+  lowered_indices lowered(std::int64_t extent) const {
+    return {view_, type_, extent, is_argument_};
   }
 
   /// Throws index_error unless all are in [0, extent).
@@ -104,7 +109,8 @@ class gather_nest {
   memory_need bind(const binding& at) {
     const auto axis = static_cast<std::size_t>(nest_->axis);
     const strided_view x = at.view(nest_->accesses[0]);
-    size_ = at.element_size(nest_->accesses[0].buffer);
+    type_ = at.type(nest_->accesses[0].buffer);
+    size_ = size_of(type_);
     x_.bind(x, axis, 1);
     extent_ = x.shape[axis];
     axis_stride_ = x.strides[axis];
@@ -144,11 +150,26 @@ class gather_nest {
                  });
   }
 
+  lowered_gather lowered() const {
+    return {.type = type_,
+            .source = x_.view.buffer,
+            .offset = x_.view.offset,
+            .axis_stride = axis_stride_,
+            .before = x_.before,
+            .before_strides = x_.before_strides,
+            .behind = x_.behind,
+            .behind_strides = x_.behind_strides,
+            .indices = indices_.lowered(extent_),
+            .target = target_.buffer,
+            .target_offset = target_.offset};
+  }
+
  private:
   const planning::nest* nest_;
   indexed_view x_;
   index_list indices_;
   strided_view target_;
+  dtype type_{};
   std::size_t size_ = 0;
   std::int64_t extent_ = 0, axis_stride_ = 0;
 };
@@ -201,6 +222,22 @@ class scatter_nest {
                                       std::min(columns_per_task_, width - column));
                      });
     });
+  }
+
+  lowered_scatter lowered() const {
+    return {.type = type_,
+            .source = updates_view_.buffer,
+            .offset = updates_view_.offset,
+            .before = updates_.before,
+            .before_strides = updates_.before_strides,
+            .indexed = indexed_,
+            .indexed_strides = indexed_strides_,
+            .behind = updates_.behind,
+            .behind_strides = updates_.behind_strides,
+            .indices = indices_.lowered(extent_),
+            .columns_per_task = columns_per_task_,
+            .target = target_.buffer,
+            .target_offset = target_.offset};
   }
 
  private:

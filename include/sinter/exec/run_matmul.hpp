@@ -99,6 +99,23 @@ class matmul_nest {
     });
   }
 
+  lowered_products lowered() const {
+    lowered_products out;
+    out.type = type_;
+    out.batch = batch_shape_;
+    out.m = m_;
+    out.k = a_.columns();
+    out.rows = rows_;
+    out.packs_left = keeps_packed_;
+    out.left = a_.lowered(batch_shape_.size());
+    a_.add_copies(out.copies);
+    for (const product_part& part : parts_) {
+      out.parts.push_back(part.lowered(batch_shape_.size()));
+      part.add_copies(out.copies);
+    }
+    return out;
+  }
+
  private:
   static constexpr std::size_t packed_header = 64;
 

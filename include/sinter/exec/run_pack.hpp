@@ -50,6 +50,17 @@ class pack_nest {
                .pack_into = memory.bases[target_]});
   }
 
+  lowered_pack lowered() const {
+    lowered_pack out;
+    out.type = type_;
+    out.target = target_;
+    out.k = k_;
+    out.n = n_;
+    matrix_.add_copies(out.copies);
+    out.matrix = matrix_.lowered(batch_shape_.size());
+    return out;
+  }
+
  private:
   const planning::nest* nest_;
   int target_;

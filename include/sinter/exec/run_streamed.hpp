@@ -95,6 +95,36 @@ class streamed_nest {
                  });
   }
 
+  lowered_streamed lowered() const {
+    lowered_streamed out;
+    out.type = type_;
+    out.batch = batch_shape_;
+    out.rows = rows_;
+    out.columns = columns_;
+    out.depth = depth_;
+    out.width = width_;
+    out.block_rows = block_rows_;
+    out.block_columns = block_columns_;
+    out.scale = nest_->score_scale;
+    out.hides = has_hidden_;
+    if (has_hidden_) {
+      out.hidden_offset = hidden_offset_;
+      out.hidden_value = nest_->hidden.value;
+    }
+    out.packs_once = packs_once_;
+    out.left = a_.lowered(batch_shape_.size());
+    out.right = b_.lowered(batch_shape_.size());
+    out.values = values_.lowered(batch_shape_.size());
+    a_.add_copies(out.copies);
+    b_.add_copies(out.copies);
+    values_.add_copies(out.copies);
+    out.runs_rest = has_rest_;
+    if (has_rest_) out.rest = rest_.program();
+    out.target = result_.buffer;
+    out.target_offset = result_.offset;
+    return out;
+  }
+
  private:
   // A block of scores takes 256 KiB of floats: it stays in L2 together with what it is made of.
   // Fewer rows pack the other operands too often, fewer columns scale sums too often.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <sinter/exec/operand_prologue.hpp>
 #include <sinter/exec/product_operand.hpp>
@@ -56,6 +57,25 @@ class streamed_operand {
   const std::byte* at(const run_memory& memory, const shape_vector& batch_shape, std::int64_t batch,
                       std::int64_t row, std::int64_t column) const {
     return stored_->at(memory, batch_shape, batch, row, column);
+  }
+
+  lowered_operand lowered(std::size_t batch_axes) const {
+    lowered_operand out;
+    if (stored_) {
+      out.stored = stored_->lowered(batch_axes);
+      return out;
+    }
+    out.parts = prologue_.lowered();
+    out.transposed = transpose_;
+    out.rows = rows_;
+    out.columns = columns_;
+    out.folded = folded_;
+    for (std::size_t axis = 0; axis < batch_axes; ++axis)
+      out.shared.push_back(is_shared(axis) ? 1 : 0);
+    return out;
+  }
+  void add_copies(std::vector<lowered_copy>& copies) const {
+    if (stored_) stored_->add_copies(copies);
   }
 
   // ---- computed operands, of which `row` counts what products see as rows of a block

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <sinter/exec/bind_tile.hpp>
+#include <sinter/exec/lowered.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
@@ -57,6 +58,8 @@ class tile_nest {
                                   std::min(axes.columns, column + columns_per_task_));
                  });
   }
+
+  lowered_tiles lowered() const { return {tile_.program(), rows_per_task_, columns_per_task_}; }
 
  private:
   void divide() {

@@ -9,8 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include <sinter/exec/kernel_table.hpp>
 #include <sinter/exec/reduction.hpp>
 #include <sinter/graph/custom.hpp>
 #include <sinter/graph/region.hpp>
@@ -117,14 +119,14 @@ struct command {
   ir::map_reduce_function reducing = nullptr;
   int reduction = -1;
   // What map and map_reduce run, for who does not call it: an op on operands of this dtype (of
-  // `where`: its branches), or a region.
+  // `where`: its branches), a user's op (the code is then custom_map), or a region.
   ir::op code{};
   dtype operand_type{};
   std::int64_t attribute = 0;  // random: the stream id
   const ir::instruction* fused = nullptr;
   const ir::custom_op* custom = nullptr;
 };
-static_assert(sizeof(void*) != 8 || sizeof(command) == 72, "programs of a few lines of the cache");
+static_assert(sizeof(void*) != 8 || sizeof(command) == 72, "a command is a little over a line");
 
 struct command_range {
   int first = 0, last = 0;
@@ -223,6 +225,21 @@ inline dtype operand_type(const tile_program& p, const command& c, int k) {
   }
 }
 
+/// Of a map that runs no region: the name of its op, how many operands that takes, and the kernel,
+/// nullptr where there is none.
+constexpr std::string_view map_name(const command& c) {
+  return c.custom != nullptr ? c.custom->name : ir::name(c.code);
+}
+constexpr int map_arity(const command& c) {
+  return c.custom != nullptr ? c.custom->arity : ir::info(c.code).arity;
+}
+inline ir::map_function map_kernel(const kernel_table& kernels, const command& c) {
+  const bool has_custom = c.type == dtype::f32 || c.type == dtype::f64;
+  if (c.custom != nullptr)
+    return has_custom && c.custom->map != nullptr ? c.custom->map(c.type) : nullptr;
+  return kernels.map_op(c.code, c.operand_type, c.type);
+}
+
 /// Do two commands of two programs do the same? Where the list of operands has theirs does not
 /// matter.
 inline bool is_same(const tile_program& p, const command& a, const tile_program& q,
@@ -232,8 +249,8 @@ inline bool is_same(const tile_program& p, const command& a, const tile_program&
   return a.kind == b.kind && a.type == b.type && a.by_row == b.by_row && a.padded == b.padded &&
          a.stream == b.stream && a.target == b.target && a.function == b.function &&
          a.reducing == b.reducing && a.reduction == b.reduction && a.code == b.code &&
-         a.operand_type == b.operand_type && a.attribute == b.attribute && same_code &&
-         std::ranges::equal(p.operands_of(a), q.operands_of(b));
+         a.operand_type == b.operand_type && a.attribute == b.attribute && a.custom == b.custom &&
+         same_code && std::ranges::equal(p.operands_of(a), q.operands_of(b));
 }
 
 /// Equal programs do the same with the same kernels in the same places.

@@ -101,6 +101,16 @@ class fused {
                            arguments...);
   }
 
+  /// The lowest level for arguments of these shapes: what is bound for every nest (loops, blocks,
+  /// streams with strides, places in scratch memory, every instruction), as text that
+  /// exec::parse_lowered reads. Plans the function if need be.
+  template <detail::FusedArgument... A>
+  std::string tile_programs(A&&... arguments) {
+    return with_call<A...>([](const program& p, program::prepared_call& c, const auto& memory,
+                              const auto& symbols) { return p.tile_programs(c, memory, symbols); },
+                           arguments...);
+  }
+
   /// The saturated e-graph for arguments of these shapes, as a program that egglog replays: a
   /// datatype of the ops that occur, and a union per e-node.
   template <detail::FusedArgument... A>

@@ -135,6 +135,14 @@ class graph_function {
   std::string explain(std::initializer_list<graph_argument> arguments) const {
     return explain(as_span(arguments));
   }
+  /// What is bound for arguments of these shapes; see fused::tile_programs.
+  std::string tile_programs(std::span<const graph_argument> arguments) const {
+    call c(*state_, arguments);
+    return state_->program->tile_programs(c.prepared, c.memory, c.symbols);
+  }
+  std::string tile_programs(std::initializer_list<graph_argument> arguments) const {
+    return tile_programs(as_span(arguments));
+  }
   /// The saturated e-graph as a program that egglog replays; see fused::egglog.
   std::string egglog(std::span<const graph_argument> arguments) const {
     call c(*state_, arguments);

@@ -114,7 +114,8 @@ struct program_statistics {
 
 namespace exec {
 class executor;
-}
+struct lowered_plan;
+}  // namespace exec
 namespace planning {
 struct budget_report;
 struct plan;
@@ -204,6 +205,17 @@ class program {
   // in memory of its own.
   std::string explain(prepared_call& call, std::span<const detail::argument_memory> arguments,
                       std::span<const std::int64_t> symbols);
+
+  // The lowest level: what is bound for the call. First what prepares values that frozen arguments
+  // let the program keep, if it keeps any, then what every call runs.
+  std::vector<exec::lowered_plan> lowered(const prepared_call& call,
+                                          std::span<const detail::argument_memory> arguments,
+                                          std::span<const std::int64_t> symbols) const;
+  // The same as text, which exec::parse_lowered reads.
+  std::string tile_programs(const prepared_call& call,
+                            std::span<const detail::argument_memory> arguments,
+                            std::span<const std::int64_t> symbols) const;
+  const program_code& code() const { return code_; }
 
   // The saturated e-graph of the call's shape class as an egglog program.
   std::string egglog(const prepared_call& call) const;

@@ -30,7 +30,9 @@ inline constexpr int depth_limit = 32;
 
 class text_reader {
  public:
-  text_reader(std::string_view text, dim_table& dims) : text_(text), dims_(dims) {}
+  /// `reader`: who reads, for messages.
+  text_reader(std::string_view text, dim_table& dims, std::string_view reader = "parse_graph")
+      : text_(text), dims_(dims), reader_(reader) {}
 
   [[noreturn]] void fail(const std::string& reason) const { fail_at(at_, reason); }
   [[noreturn]] void fail_at(std::size_t place, const std::string& reason) const {
@@ -40,7 +42,7 @@ class text_reader {
       line += ends ? 1 : 0;
       column = ends ? 1 : column + 1;
     }
-    throw graph_error("parse_graph: line " + std::to_string(line) + ", column " +
+    throw graph_error(std::string(reader_) + ": line " + std::to_string(line) + ", column " +
                       std::to_string(column) + ": " + reason);
   }
 
@@ -289,6 +291,7 @@ class text_reader {
 
   std::string_view text_;
   dim_table& dims_;
+  std::string_view reader_;
   std::size_t at_ = 0;
 };
 

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// Interprets lowered plans, nest by nest, in plain scalar code on one thread: the third interpreter
+// beside those of graphs and schedules. It shares nothing with the runners but the values they
+// bound.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <sinter/exec/element.hpp>
+#include <sinter/exec/interpret_custom.hpp>
+#include <sinter/exec/interpret_products.hpp>
+#include <sinter/exec/interpret_tile.hpp>
+#include <sinter/exec/lowered.hpp>
+#include <sinter/support/error.hpp>
+
+namespace sinter::exec {
+
+namespace detail {
+
+class plan_interpreter {
+ public:
+  explicit plan_interpreter(const lowered_plan& p)
+      : p_(p), arena_(p.arena_bytes, std::byte{0xff}), bases_(p.buffers.size()) {}
+
+  void run(std::span<const void* const> arguments, std::span<void* const> outputs,
+           std::span<std::byte* const> prepared) {
+    for (std::size_t i = 0; i < p_.buffers.size(); ++i) {
+      const lowered_buffer& b = p_.buffers[i];
+      const auto number = static_cast<std::size_t>(b.number);
+      switch (b.place) {
+        case planning::place::argument:
+          bases_[i] = static_cast<std::byte*>(const_cast<void*>(arguments[number]));
+          break;
+        case planning::place::output: bases_[i] = static_cast<std::byte*>(outputs[number]); break;
+        case planning::place::prepared: bases_[i] = prepared[number]; break;
+        case planning::place::arena: bases_[i] = arena_.data() + b.offset; break;
+      }
+    }
+    for (const lowered_nest& n : p_.nests) {
+      if (const auto* gather = std::get_if<lowered_gather>(&n); gather != nullptr)
+        check(gather->indices, "gather", true);
+      if (const auto* scatter = std::get_if<lowered_scatter>(&n); scatter != nullptr)
+        check(scatter->indices, "scatter_add", true);
+    }
+    for (const lowered_nest& n : p_.nests) std::visit([&](const auto& own) { run(own); }, n);
+  }
+
+ private:
+  void run(const lowered_tiles& n) const {
+    const walk& axes = n.program.axes;
+    tile_interpreter program(n.program, bases_.data());
+    // A reduction over no elements gives identities; without reductions there is nothing to do.
+    if (axes.rows == 0 || (axes.columns == 0 && n.program.reductions.empty())) return;
+    program.begin();
+    if (n.program.split) return program.run_split(n.columns_per_task);
+    for (std::int64_t row = 0; row < axes.rows; row += n.rows_per_task)
+      for (std::int64_t column = 0; column == 0 || column < axes.columns;
+           column += n.columns_per_task)
+        program.run_all(row, std::min(axes.rows, row + n.rows_per_task), column,
+                        std::min(axes.columns, column + n.columns_per_task));
+  }
+
+  void run(const lowered_columns& n) const {
+    const bound_reduction& r = n.map.reductions.front();
+    const dtype type = result_type(r);
+    const auto columns = static_cast<std::size_t>(n.columns);
+    std::vector<std::byte> results(columns * size_of(type));
+    for (std::int64_t b = 0; b < n.batch && n.columns > 0; ++b) {
+      std::vector<accumulated> total;
+      for (std::int64_t row = 0; row == 0 || row < n.reduced; row += n.rows_per_group) {
+        std::vector<accumulated> group(columns, tile_interpreter::begin_of(r));
+        tile_interpreter map(n.map, bases_.data());
+        map.set_column_accumulators(group);
+        map.begin();
+        map.run_all(b * n.reduced + row,
+                    b * n.reduced + std::min(n.reduced, row + n.rows_per_group), 0, n.columns);
+        if (row == 0)
+          total = group;
+        else
+          for (std::size_t j = 0; j < columns; ++j) combine(r.monoid, r.type, total[j], group[j]);
+      }
+      for (std::size_t j = 0; j < columns; ++j)
+        write_element(type,
+                      r.monoid == monoid::argmax ? element{0, total[j].index} : total[j].value,
+                      results.data() + j * size_of(type));
+      tile_interpreter rest(n.rest, bases_.data());
+      rest.set_external({results.data(), n.columns, b, 0});
+      rest.begin();
+      rest.run_all(b, b + 1, 0, n.columns);
+    }
+  }
+
+  // Copies of operands, in memory of the nest's own.
+  void make(const std::vector<lowered_copy>& copies) {
+    bases_.resize(p_.buffers.size());
+    copies_.clear();
+    for (const lowered_copy& c : copies) {
+      if (bases_.size() <= static_cast<std::size_t>(c.buffer))
+        bases_.resize(static_cast<std::size_t>(c.buffer) + 1);
+      copies_.emplace_back(static_cast<std::size_t>(element_count(c.shape)) * size_of(c.type));
+      bases_[static_cast<std::size_t>(c.buffer)] = copies_.back().data();
+      run(c.tiles);
+    }
+  }
+
+  void run(const lowered_products& n) {
+    make(n.copies);
+    interpret_products(n, bases_.data());
+  }
+  void run(const lowered_streamed& n) {
+    make(n.copies);
+    streamed_interpreter(n, bases_.data()).run();
+  }
+  void run(const lowered_pack& n) {
+    make(n.copies);
+    const shape_vector batch = shape_vector::filled(n.matrix.batch_strides.size(), 1);
+    const matrix_view from = matrix_of(n.matrix, bases_.data(), batch, 0, n.n, n.type);
+    for (std::int64_t i = 0; i < n.k; ++i)
+      for (std::int64_t j = 0; j < n.n; ++j)
+        write_element(n.type, from(i, j), at(n.target, i * packed_row(n.n) + j, n.type));
+  }
+
+  std::byte* at(int buffer, std::int64_t elements, dtype type) const {
+    return bases_[static_cast<std::size_t>(buffer)] +
+           elements * static_cast<std::int64_t>(size_of(type));
+  }
+
+  void run(const lowered_assembly& n) const {
+    for (std::int64_t i = 0; n.fills && i < n.count; ++i)
+      std::memcpy(at(n.target, n.offset + i, n.type), &n.value.word, size_of(n.type));
+    for (const lowered_tiles& piece : n.pieces) run(piece);
+  }
+  void run(const lowered_alias& n) const {
+    for (const lowered_tiles& copy : n.copy) run(copy);
+  }
+
+  std::int64_t index(const lowered_indices& n, std::int64_t position) const {
+    return read_element(
+               n.type,
+               at(n.view.buffer,
+                  n.view.offset + element_offset(n.view.shape, n.view.strides, position), n.type))
+        .whole;
+  }
+  void check(const lowered_indices& n, const char* op, bool first) const {
+    if (n.checked_first != first) return;
+    for (std::int64_t i = 0; i < element_count(n.view.shape); ++i)
+      if (const std::int64_t value = index(n, i); value < 0 || value >= n.extent)
+        throw index_error(std::string(op) + ": index " + std::to_string(value) +
+                          " is outside of extent " + std::to_string(n.extent));
+  }
+
+  void run(const lowered_gather& n) const {
+    check(n.indices, "gather", false);
+    const std::int64_t count = element_count(n.indices.view.shape), width = element_count(n.behind);
+    for (std::int64_t b = 0; b < element_count(n.before); ++b)
+      for (std::int64_t i = 0; i < count && width > 0; ++i) {
+        const std::int64_t from = n.offset + element_offset(n.before, n.before_strides, b) +
+                                  index(n.indices, i) * n.axis_stride;
+        for (std::int64_t j = 0; j < width; ++j)
+          std::memcpy(at(n.target, n.target_offset + (b * count + i) * width + j, n.type),
+                      at(n.source, from + element_offset(n.behind, n.behind_strides, j), n.type),
+                      size_of(n.type));
+      }
+  }
+
+  void run(const lowered_scatter& n) const {
+    check(n.indices, "scatter_add", false);
+    const std::int64_t count = element_count(n.indexed), width = element_count(n.behind);
+    for (std::int64_t b = 0; b < element_count(n.before); ++b) {
+      const std::int64_t first = n.target_offset + b * n.indices.extent * width;
+      for (std::int64_t i = 0; i < n.indices.extent * width; ++i)
+        write_element(n.type, {}, at(n.target, first + i, n.type));
+      for (std::int64_t i = 0; i < count && width > 0; ++i) {
+        const std::int64_t from = n.offset + element_offset(n.before, n.before_strides, b) +
+                                  element_offset(n.indexed, n.indexed_strides, i);
+        for (std::int64_t j = 0; j < width; ++j) {
+          std::byte* const to = at(n.target, first + index(n.indices, i) * width + j, n.type);
+          const std::byte* const update =
+              at(n.source, from + element_offset(n.behind, n.behind_strides, j), n.type);
+          write_element(
+              n.type,
+              evaluate(ir::op::add, n.type, read_element(n.type, to), read_element(n.type, update)),
+              to);
+        }
+      }
+    }
+  }
+
+  void run(const lowered_custom& n) const { interpret_custom(n, bases_.data()); }
+
+  const lowered_plan& p_;
+  std::vector<std::byte> arena_;
+  std::vector<std::byte*> bases_;
+  std::vector<std::vector<std::byte>> copies_;
+};
+
+}  // namespace detail
+
+/// Runs a plan that passed verify_lowered on memory of its shapes and strides: pointers to element
+/// 0, by number, as executor::run takes them. The bits of an executor where ops are exact
+/// (arithmetic, comparisons, sums: element by element in the same order), elsewhere within their
+/// rounding. Values that are kept between calls come from interpreting the plan that prepares them:
+/// packed ones are in an order of their own here.
+inline void interpret_lowered(const lowered_plan& p, std::span<const void* const> arguments,
+                              std::span<void* const> outputs,
+                              std::span<std::byte* const> prepared = {}) {
+  detail::plan_interpreter(p).run(arguments, outputs, prepared);
+}
+
+}  // namespace sinter::exec

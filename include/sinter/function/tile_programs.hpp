@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The lowest level of a call: what the executor has bound for it, as values and as text.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sinter/exec/lowered.hpp>
+#include <sinter/exec/lowered_text.hpp>
+#include <sinter/function/program_source.hpp>
+
+namespace sinter {
+
+SINTER_INLINE std::vector<exec::lowered_plan> program::lowered(
+    const prepared_call& call, std::span<const detail::argument_memory> arguments,
+    std::span<const std::int64_t> symbols) const {
+  std::vector<exec::lowered_plan> out;
+  if (call.kept_) {
+    // What prepared the kept values ran once and is gone: bound again, not run.
+    exec::executor preparing(call.plan_->preparation->plan(), code_.kernels);
+    detail::bind(preparing, arguments, symbols);
+    out.push_back(preparing.lowered());
+  }
+  out.push_back((*call.executor_)->lowered());
+  return out;
+}
+
+SINTER_INLINE std::string program::tile_programs(const prepared_call& call,
+                                                 std::span<const detail::argument_memory> arguments,
+                                                 std::span<const std::int64_t> symbols) const {
+  const std::vector<exec::lowered_plan> plans = lowered(call, arguments, symbols);
+  std::string out;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (plans.size() > 1)
+      out += i == 0 ? "# prepared once from frozen arguments\n" : "# every call\n";
+    out += exec::to_text(plans[i]);
+  }
+  return out;
+}
+
+}  // namespace sinter
