@@ -14,9 +14,11 @@
 
 #include <sinter/egraph/print.hpp>
 #include <sinter/exec/simd.hpp>
+#include <sinter/function/make_schedule.hpp>
 #include <sinter/function/nest_history.hpp>
 #include <sinter/function/program_source.hpp>
 #include <sinter/plan/print.hpp>
+#include <sinter/plan/print_schedule.hpp>
 
 namespace sinter {
 
@@ -91,7 +93,8 @@ inline std::string extents_text(const ir::graph& bound, std::span<const std::int
 
 // What frozen arguments let the function keep between calls, and how it came to be.
 inline std::string preparation_text(const preparation& p, const prepared_values& kept,
-                                    const std::vector<std::vector<std::string>>& origins) {
+                                    const std::vector<std::vector<std::string>>& origins,
+                                    const planning::schedule& schedule) {
   std::string out = "prepared once from frozen arguments: " + std::to_string(kept.values.size()) +
                     (kept.values.size() == 1 ? " value, " : " values, ") +
                     planning::in_bytes(kept.memory.size_bytes()) + "; computed " +
@@ -99,8 +102,9 @@ inline std::string preparation_text(const preparation& p, const prepared_values&
                     std::to_string(p.sets()) + (p.sets() == 1 ? " set" : " sets") + " kept in " +
                     planning::in_bytes(p.bytes()) + "\n";
   const planning::plan_printer printer(p.plan());
+  const planning::schedule_printer decided(schedule);
   for (std::size_t i = 0; i < p.plan().nests.size(); ++i)
-    out += printer.nest_text(i, kept.nanoseconds[i], origins[i]);
+    out += printer.nest_text(i, kept.nanoseconds[i], origins[i]) + decided.decisions_text(i) + "\n";
   return out;
 }
 
@@ -114,7 +118,8 @@ inline std::string optimality_text(const planning::plan& p) {
 inline std::string explain_text(const shape_class& c, const planning::planned& made,
                                 std::span<const std::int64_t> symbols,
                                 const std::vector<std::vector<std::string>>& origins,
-                                const std::vector<double>& measured) {
+                                const std::vector<double>& measured,
+                                const planning::schedule& schedule) {
   const planning::plan& p = made.plan;
   std::string out =
       "graph: " + std::to_string(c.bound.size()) + " nodes" + extents_text(c.bound, symbols) + "\n";
@@ -129,18 +134,43 @@ inline std::string explain_text(const shape_class& c, const planning::planned& m
          planning::fixed(made.seconds.total() * 1e3, 2) + " ms; predicted " +
          planning::in_microseconds(p.cost) + ", " + optimality_text(p) + "\n";
   const planning::plan_printer printer(p);
+  const planning::schedule_printer decided(schedule);
   double total = 0;
   for (std::size_t i = 0; i < p.nests.size(); ++i) {
-    out += printer.nest_text(i, measured[i], origins[i]);
+    out += printer.nest_text(i, measured[i], origins[i]) + decided.decisions_text(i) + "\n";
     total += measured[i];
   }
   out += "all nests: measured " + planning::in_microseconds(total) + "\n";
-  out += "memory: arena " + planning::in_bytes(p.arena_bytes) + ", lower bound " +
-         planning::in_bytes(p.lower_bound_bytes) + "\n";
+  out += decided.critical_text();
+  out += "memory: arena " + planning::in_bytes(schedule.plan.arena_bytes) + ", lower bound " +
+         planning::in_bytes(schedule.plan.lower_bound_bytes) + "\n";
   return out + budget_text(made.budget, p.arena_bytes);
 }
 
 }  // namespace detail
+
+SINTER_INLINE std::vector<planning::schedule> program::schedules(
+    const prepared_call& call, std::span<const detail::argument_memory> arguments,
+    std::span<const std::int64_t> symbols) const {
+  std::vector<exec::argument_layout> layouts;
+  for (const detail::argument_memory& a : arguments) layouts.push_back({a.strides});
+  std::vector<planning::schedule> out;
+  if (call.kept_)
+    out.push_back(detail::make_schedule(call.plan_->preparation->plan(), code_.kernels, symbols,
+                                        layouts, {}));
+  out.push_back(
+      detail::make_schedule(call.plan_->planned.plan, code_.kernels, symbols, layouts, assigned_));
+  return out;
+}
+
+SINTER_INLINE std::string program::schedule(const prepared_call& call,
+                                            std::span<const detail::argument_memory> arguments,
+                                            std::span<const std::int64_t> symbols) const {
+  std::string out;
+  for (const planning::schedule& each : schedules(call, arguments, symbols))
+    out += planning::to_text(each);
+  return out;
+}
 
 SINTER_INLINE std::string program::egglog(const prepared_call& call) const {
   return eqsat::to_egglog(call.shapes_->saturated);
@@ -163,14 +193,17 @@ SINTER_INLINE std::string program::explain(prepared_call& call,
   const auto origins_of = [&](const planning::plan& p) {
     return detail::origins_of(*call.shapes_, p, options_, code_.instructions);
   };
+  const std::vector<planning::schedule> decided = schedules(call, arguments, symbols);
   std::string out = detail::explain_text(
       *call.shapes_, made, symbols, origins_of(made.plan),
       detail::measure_nests(**call.executor_, made.plan.nests.size(), arguments, outputs,
-                            detail::kept_values(call.kept_)));
+                            detail::kept_values(call.kept_)),
+      decided.back());
   if (call.kept_) {
     const std::scoped_lock lock(mutex_);
     const detail::preparation& prepared = *call.plan_->preparation;
-    out += detail::preparation_text(prepared, *call.kept_, origins_of(prepared.plan()));
+    out += detail::preparation_text(prepared, *call.kept_, origins_of(prepared.plan()),
+                                    decided.front());
   }
   return out + "calls " + std::to_string(counts.calls) + ", saturations " +
          std::to_string(counts.saturations) + ", extractions " +

@@ -111,6 +111,18 @@ class fused {
                            arguments...);
   }
 
+  /// What runs for arguments of these shapes and strides, as text: the nests of the plan with their
+  /// tile programs, and what was decided for each (threads, lanes and serial loops with their
+  /// tiles, reductions, layouts, lifetimes, dependencies, work, critical path). First what frozen
+  /// arguments let it prepare once, if there is such. `planning::parse_schedules`
+  /// (plan/parse_schedule.hpp) reads it, `planning::interpret_schedule` runs it.
+  template <detail::FusedArgument... A>
+  std::string schedule(A&&... arguments) {
+    return with_call<A...>([](const program& p, const program::prepared_call& c, const auto& memory,
+                              const auto& symbols) { return p.schedule(c, memory, symbols); },
+                           arguments...);
+  }
+
   /// The saturated e-graph for arguments of these shapes, as a program that egglog replays: a
   /// datatype of the ops that occur, and a union per e-node.
   template <detail::FusedArgument... A>

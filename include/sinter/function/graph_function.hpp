@@ -143,6 +143,14 @@ class graph_function {
   std::string tile_programs(std::initializer_list<graph_argument> arguments) const {
     return tile_programs(as_span(arguments));
   }
+  /// What runs for arguments of these shapes and strides; see fused::schedule.
+  std::string schedule(std::span<const graph_argument> arguments) const {
+    call c(*state_, arguments);
+    return state_->program->schedule(c.prepared, c.memory, c.symbols);
+  }
+  std::string schedule(std::initializer_list<graph_argument> arguments) const {
+    return schedule(as_span(arguments));
+  }
   /// The saturated e-graph as a program that egglog replays; see fused::egglog.
   std::string egglog(std::span<const graph_argument> arguments) const {
     call c(*state_, arguments);

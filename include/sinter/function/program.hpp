@@ -119,6 +119,7 @@ struct lowered_plan;
 namespace planning {
 struct budget_report;
 struct plan;
+struct schedule;
 }  // namespace planning
 
 namespace detail {
@@ -216,6 +217,16 @@ class program {
                             std::span<const detail::argument_memory> arguments,
                             std::span<const std::int64_t> symbols) const;
   const program_code& code() const { return code_; }
+  // What runs for these extents: nests mapped to threads, lanes and serial loops, layouts,
+  // allocations, dependencies (plan/schedule.hpp). First what prepares values that calls share, if
+  // there is such; last what every call runs.
+  std::vector<planning::schedule> schedules(const prepared_call& call,
+                                            std::span<const detail::argument_memory> arguments,
+                                            std::span<const std::int64_t> symbols) const;
+  // The same as text, which planning::parse_schedules reads.
+  std::string schedule(const prepared_call& call,
+                       std::span<const detail::argument_memory> arguments,
+                       std::span<const std::int64_t> symbols) const;
 
   // The saturated e-graph of the call's shape class as an egglog program.
   std::string egglog(const prepared_call& call) const;

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <sinter/plan/nest.hpp>
-#include <sinter/plan/schedule.hpp>
+#include <sinter/plan/nest_order.hpp>
 #include <sinter/support/error.hpp>
 
 namespace sinter::planning {

@@ -20,7 +20,7 @@
 #include <sinter/plan/memory.hpp>
 #include <sinter/plan/order.hpp>
 #include <sinter/plan/preparation.hpp>
-#include <sinter/plan/schedule.hpp>
+#include <sinter/plan/nest_order.hpp>
 #include <sinter/plan/select.hpp>
 #include <sinter/plan/value_nests.hpp>
 

@@ -9,7 +9,7 @@
 
 #include <sinter/graph/fixed.hpp>
 #include <sinter/plan/nest.hpp>
-#include <sinter/plan/schedule.hpp>
+#include <sinter/plan/nest_order.hpp>
 
 namespace sinter::planning {
 

@@ -1,218 +1,281 @@
 // SPDX-License-Identifier: MIT
-// The order of nests. Operands come before their users already; what is added here is that an
-// assigned argument is overwritten only after everything that reads its old value, and that no
-// output is written before all indices are known to be in range; through a temporary where no such
-// order exists.
+// The schedule: a plan at the extents of one call, with everything that was decided for them. What
+// it says is what runs (function/make_schedule.hpp asks the executor's own binding); the plan
+// inside gives the tile programs, in the order of execution. A value: it holds no pointers into a
+// program, prints, is read back, is verified, and runs in an interpreter of its own.
 #pragma once
 
 #include <algorithm>
-#include <functional>
-#include <queue>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include <sinter/graph/region.hpp>
 #include <sinter/plan/nest.hpp>
-#include <sinter/support/error.hpp>
+#include <sinter/tensor/extents.hpp>
 
 namespace sinter::planning {
 
-// May the nest write its result over this operand's memory? Only if element i of the result is the
-// last thing that needs element i of the operand: one store, at the end of the program, and plain
-// loads. (A product then needs product_in_scratch.)
-inline bool may_overwrite(const nest& n, int operand_buffer) {
-  const bool product = n.kind == nest_kind::matmul;
-  if ((n.kind != nest_kind::tile && !product) || n.stores.size() != 1 || !n.axis_order.empty())
-    return false;
-  if (product && (n.accesses[0].buffer == operand_buffer || n.accesses[1].buffer == operand_buffer))
-    return false;
-  if (n.stores[0].step != static_cast<int>(n.body.size()) - 1) return false;
-  const step& result = n.body[static_cast<std::size_t>(n.stores[0].step)];
-  if (n.inner_axes != 0 && result.level != level::full) return false;
-  for (const step& s : n.body) {
-    if (s.access < 0 || n.accesses[static_cast<std::size_t>(s.access)].buffer != operand_buffer)
-      continue;
-    const access& a = n.accesses[static_cast<std::size_t>(s.access)];
-    if (s.kind != step_kind::load || s.level != level::full || !a.steps.empty() ||
-        !(a.shape == n.space) || s.type != result.type)
-      return false;
-  }
-  return true;
-}
+// reduction: elements along it combine; streamed: so they do, block by block, with what was summed
+// before scaled anew.
+enum class axis_role : std::uint8_t { parallel, reduction, streamed };
 
-// The part of a grouped nest that writes the buffer; of others, the nest itself.
-inline nest& writing_part(nest& n, int buffer) {
-  for (nest& part : n.parts)
-    for (const store& s : part.stores)
-      if (s.buffer == buffer) return part;
-  return n;
-}
+struct axis {
+  std::string name;
+  ir::dim extent;
+  axis_role role{};
+  friend bool operator==(const axis&, const axis&) = default;
+};
 
-// Calls visit(number of the buffer) for everything the nest reads.
-template <class Visitor>
-void for_each_read(const nest& n, Visitor visit) {
-  for (const access& a : n.accesses) visit(a.buffer);
-  for (const piece& p : n.pieces) visit(p.source.buffer);
-}
+// Who takes the pieces that a range is cut into: threads (in any order), one thread one after the
+// other, or the lanes of a register.
+enum class mapped_to : std::uint8_t { threads, serial, lanes };
 
-inline bool reads(const nest& n, int buffer) {
-  bool found = false;
-  for_each_read(n, [&](int b) { found = found || b == buffer; });
-  return found;
-}
+struct loop_level {
+  mapped_to to{};
+  std::int64_t step = 1;  // of the collapsed axes; the last piece may be smaller
+  friend bool operator==(const loop_level&, const loop_level&) = default;
+};
 
-// May the nest write `written` over an operand's memory? See above; the other parts of a grouped
-// nest run beside the one that writes, so they must not read it.
-inline bool may_write_over(nest& n, int written, int operand) {
-  const nest& writer = writing_part(n, written);
-  for (const nest& part : n.parts)
-    if (&part != &writer && reads(part, operand)) return false;
-  return may_overwrite(writer, operand);
-}
+// Axes of an iteration that are walked as one, row-major, the first outermost. Three levels of
+// pieces: tasks, which threads may take; tiles, one after the other; and what one instruction does.
+// Each cuts the pieces of the level before it, the first one the whole range. All loops of an
+// iteration go through their tasks, inside of them through their tiles, inside of those element by
+// element.
+struct loop {
+  static constexpr std::size_t task = 0, tile = 1, unit = 2;
+  std::vector<int> axes;
+  std::array<loop_level, 3> levels{};
+  friend bool operator==(const loop&, const loop&) = default;
+};
 
-// Does the nest check indices that are computed by other nests? (Indices that are arguments are
-// checked before the first nest runs.)
-inline bool checks_indices(const plan& p, const nest& n) {
-  return (n.kind == nest_kind::gather || n.kind == nest_kind::scatter_add) &&
-         p.buffers[static_cast<std::size_t>(n.accesses[1].buffer)].place != place::argument;
-}
+enum class work_kind : std::uint8_t {
+  body,      // the tile program of a tile or column nest
+  product,   // of two matrices; of grouped nests, product `part`
+  epilogue,  // the tile program behind a product, on its blocks
+  operand,   // an operand of a streamed nest that is computed on the way: part `part` of all
+  copy,      // elements from a view to a row-major place: piece `part` of an assemble nest
+  fill,      // what no piece of an assemble nest covers
+  index,     // gather and scatter_add
+  pack,      // into the order of the product's kernel
+};
 
-class scheduler {
- public:
-  // assigned[k]: the argument whose storage output k is, or -1.
-  scheduler(plan& p, std::span<const int> assigned)
-      : plan_(p), assigned_(assigned.begin(), assigned.end()) {
-    for (std::size_t i = 0; i < plan_.nests.size(); ++i)
-      if (!writes_in_place(plan_.nests[i])) divert(i);
-    while (!order()) {
+// One walk over axes of its own. A nest has one, or several that follow one another (pieces) or
+// take turns block by block (product and epilogue).
+struct iteration {
+  work_kind work{};
+  int part = 0;
+  std::vector<axis> axes;
+  std::vector<loop> loops;  // outer to inner; each axis is in one of them
+  friend bool operator==(const iteration&, const iteration&) = default;
+};
+
+// How the blocks of a tile become one.
+enum class combination : std::uint8_t {
+  in_order,  // block after block
+  halves,    // pairwise, halves of halves (the error grows with the logarithm)
+};
+
+// How elements along the reduced axes of an iteration become one: in `partials` ranges of their
+// own, the tasks of the loop, which combine in order; in each, tile after tile; in a tile, blocks
+// of `block` elements, of which every `accumulators`-th goes to the same accumulator (0: as the
+// product's kernel has it), and which combine as `order` says.
+struct reduction_plan {
+  int iteration = 0;
+  int step = -1;  // of the body; -1: the sum of a product, of a streamed nest, of updates
+  ir::op monoid{};
+  std::int64_t block = 1, accumulators = 1, partials = 1;
+  combination order{};
+  friend bool operator==(const reduction_plan&, const reduction_plan&) = default;
+};
+
+enum class hint_kind : std::uint8_t {
+  prefetch,  // `bytes` of the buffer, the next tile, are fetched while a tile is computed
+  copy,      // a product's operand without unit stride: copied first, row-major
+  pack,      // a product's operand is rearranged for the kernel, block by block
+  keep,      // what was packed or computed is kept by its thread: `bytes` of it at most
+};
+
+struct hint {
+  hint_kind kind{};
+  int buffer = -1;
+  std::int64_t bytes = 0;
+  friend bool operator==(const hint&, const hint&) = default;
+};
+
+enum class dependency_kind : std::uint8_t {
+  data,   // reads what that item wrote
+  order,  // writes what it read or wrote before, or must not write before it checked indices
+};
+
+struct dependency {
+  int item = 0;
+  dependency_kind kind{};
+  int buffer = -1;  // of this item: read (data), written (order)
+  friend bool operator==(const dependency&, const dependency&) = default;
+};
+
+// What is decided for nest i of the plan.
+struct schedule_item {
+  std::vector<iteration> iterations;  // none: an alias, which costs nothing
+  std::vector<reduction_plan> reductions;
+  std::vector<hint> hints;
+  std::vector<dependency> depends_on;
+  std::int64_t flops = 0;  // additions, multiplications, functions: one each
+  std::int64_t bytes_read = 0, bytes_written = 0;
+  friend bool operator==(const schedule_item&, const schedule_item&) = default;
+};
+
+// Of a buffer, whose shape the plan has.
+struct layout {
+  shape_vector strides;           // in elements
+  std::int64_t alignment = 1;     // bytes; of element 0
+  shape_vector contiguous;        // the last axes, as far as they lie in row-major order
+  std::int64_t vector_width = 1;  // elements that one register takes of it
+  friend bool operator==(const layout&, const layout&) = default;
+};
+
+// Of an arena buffer; its place is the plan's. Buffers of one group are names of one piece of
+// memory: another shape of it, or a result over an operand that dies.
+struct allocation {
+  int buffer = 0;
+  int first = 0, last = 0;  // items: the lifetime of the group's memory
+  int group = 0;
+  friend bool operator==(const allocation&, const allocation&) = default;
+};
+
+// The longest chain of items that wait for one another.
+struct critical_path {
+  std::vector<int> items;
+  double nanoseconds = 0;
+  friend bool operator==(const critical_path&, const critical_path&) = default;
+};
+
+struct schedule {
+  bool once = false;  // prepares values that later calls read
+  // Without what only reports need. `arena_bytes` is the peak, `lower_bound_bytes` the largest set
+  // alive; a nest's nanoseconds are the estimate of its item.
+  planning::plan plan;
+  std::vector<std::int64_t> symbols;  // the extents at hand
+  std::vector<int> assigned;          // by output: the argument whose memory it is, or -1
+  std::vector<layout> layouts;        // by buffer
+  std::vector<allocation> allocations;
+  std::vector<schedule_item> items;  // by nest
+  planning::critical_path critical;
+  // The structures of the plan's superinstructions, without code.
+  std::shared_ptr<const std::deque<ir::instruction>> fused;
+};
+
+/// Calls visit(dim&) for every extent of the nest.
+template <class Nest, class Visit>
+void for_each_extent(Nest& n, Visit visit) {
+  const auto shape = [&](auto& s) {
+    for (auto& d : s) visit(d);
+  };
+  const auto accessed = [&](auto& a) {
+    shape(a.shape);
+    for (auto& s : a.steps) {
+      shape(s.dims);
+      shape(s.result);
+      shape(s.operand);
     }
+  };
+  const auto body = [&](auto& steps) {
+    for (auto& s : steps) visit(s.extent);
+  };
+  shape(n.space);
+  visit(n.hidden.offset);
+  for (auto& operand : n.prologues)
+    for (auto& part : operand) {
+      shape(part.space);
+      visit(part.offset);
+      body(part.body);
+    }
+  for (auto& part : n.parts) for_each_extent(part, visit);
+  for (auto& p : n.pieces) {
+    accessed(p.source);
+    shape(p.offset);
   }
+  for (auto& a : n.accesses) accessed(a);
+  body(n.body);
+}
+
+/// Calls visit(step&) for every step of the nest, those of its parts and operands included.
+template <class Nest, class Visit>
+void for_each_step(Nest& n, Visit visit) {
+  for (auto& operand : n.prologues)
+    for (auto& part : operand)
+      for (auto& s : part.body) visit(s);
+  for (auto& part : n.parts) for_each_step(part, visit);
+  for (auto& s : n.body) visit(s);
+}
+
+namespace detail {
+
+template <class Visit>
+void for_each_extent(schedule& s, Visit visit) {
+  for (buffer& b : s.plan.buffers)
+    for (ir::dim& d : b.shape) visit(d);
+  for (nest& n : s.plan.nests) planning::for_each_extent(n, visit);
+  for (schedule_item& item : s.items)
+    for (iteration& i : item.iterations)
+      for (axis& a : i.axes) visit(a.extent);
+}
+
+// Superinstructions by structure, in the order in which they were first asked for.
+class fused_store {
+ public:
+  const ir::instruction* find(const ir::region& structure) {
+    for (const ir::instruction& each : *kept_)
+      if (each.structure == structure) return &each;
+    kept_->push_back({structure});
+    return &kept_->back();
+  }
+  void adopt(plan& p) {
+    for (nest& n : p.nests)
+      for_each_step(n, [&](step& s) {
+        if (s.fused != nullptr) s.fused = find(s.fused->structure);
+      });
+  }
+  std::shared_ptr<const std::deque<ir::instruction>> share() const { return kept_; }
 
  private:
-  bool is_argument(int buffer, int number) const {
-    const planning::buffer& b = plan_.buffers[static_cast<std::size_t>(buffer)];
-    return b.place == place::argument && b.number == number;
-  }
-
-  // The argument whose storage the buffer is written to, or -1.
-  int overwritten_argument(int written) const {
-    const planning::buffer& b = plan_.buffers[static_cast<std::size_t>(written)];
-    return b.place == place::output ? assigned_[static_cast<std::size_t>(b.number)] : -1;
-  }
-
-  // May the nest overwrite the arguments it reads and is assigned to? Sets how products do so.
-  bool writes_in_place(nest& n) const {
-    for (const store& s : n.stores) {
-      const int argument = overwritten_argument(s.buffer);
-      if (argument < 0) continue;
-      for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b) {
-        if (!is_argument(b, argument) || !reads(n, b)) continue;
-        if (!may_write_over(n, s.buffer, b)) return false;
-        nest& writer = writing_part(n, s.buffer);
-        writer.product_in_scratch = writer.kind == nest_kind::matmul;
-      }
-    }
-    return true;
-  }
-
-  bool writes_output(const nest& n) const {
-    return std::ranges::any_of(n.stores, [&](const store& s) {
-      return plan_.buffers[static_cast<std::size_t>(s.buffer)].place == place::output;
-    });
-  }
-
-  // Nest i computes into a temporary, and a copy at the end moves that into the output. Whoever
-  // read the output buffer (as an ordinary intermediate value) reads the temporary.
-  void divert(std::size_t i) {
-    for (std::size_t k = 0; k < plan_.nests[i].stores.size(); ++k) {
-      const int target = plan_.nests[i].stores[k].buffer;
-      const planning::buffer out = plan_.buffers[static_cast<std::size_t>(target)];
-      if (out.place != place::output) continue;
-      // All names of that output (an alias chain has several) become names of the temporary.
-      plan_.buffers.push_back(out);
-      const int copied = static_cast<int>(plan_.buffers.size()) - 1;
-      for (int b = 0; b < copied; ++b) {
-        planning::buffer& each = plan_.buffers[static_cast<std::size_t>(b)];
-        if (each.place == place::output && each.number == out.number) each.place = place::arena;
-      }
-      nest n;
-      n.kind = nest_kind::tile;
-      n.space = out.shape;
-      n.accesses.push_back({target, out.shape, {}});
-      step load{out.shape.empty() ? step_kind::scalar : step_kind::load, level::full, out.type};
-      load.access = 0;
-      n.body.push_back(load);
-      n.stores.push_back({0, copied});
-      n.predicted_nanoseconds = 200;  // small: what is diverted is rarely large
-      plan_.nests.push_back(std::move(n));
-    }
-  }
-
-  // Kahn's algorithm, earliest nest first. Returns false after it had to divert a nest to break a
-  // cycle.
-  bool order() {
-    const std::size_t count = plan_.nests.size();
-    std::vector<std::vector<std::size_t>> after(count);
-    std::vector<int> waiting(count, 0);
-    const auto edge = [&](std::size_t from, std::size_t to) {
-      if (from == to) return;
-      after[from].push_back(to);
-      ++waiting[to];
-    };
-    std::vector<std::vector<std::size_t>> readers(plan_.buffers.size());
-    std::vector<std::vector<std::size_t>> readers_of_argument;
-    std::vector<std::size_t> checking;
-    for (std::size_t r = 0; r < count; ++r) {
-      if (checks_indices(plan_, plan_.nests[r])) checking.push_back(r);
-      for_each_read(plan_.nests[r], [&](int b) {
-        readers[static_cast<std::size_t>(b)].push_back(r);
-        const planning::buffer& own = plan_.buffers[static_cast<std::size_t>(b)];
-        if (own.place != place::argument) return;
-        const auto number = static_cast<std::size_t>(own.number);
-        if (readers_of_argument.size() <= number) readers_of_argument.resize(number + 1);
-        readers_of_argument[number].push_back(r);
-      });
-    }
-    for (std::size_t w = 0; w < count; ++w) {
-      if (writes_output(plan_.nests[w]))
-        for (std::size_t c : checking) edge(c, w);
-      for (const store& s : plan_.nests[w].stores) {
-        for (std::size_t r : readers[static_cast<std::size_t>(s.buffer)]) edge(w, r);
-        const auto argument = static_cast<std::size_t>(overwritten_argument(s.buffer));
-        if (argument < readers_of_argument.size())
-          for (std::size_t r : readers_of_argument[argument]) edge(r, w);
-      }
-    }
-    std::vector<std::size_t> sequence;
-    std::vector<bool> done(count, false);
-    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
-    for (std::size_t i = 0; i < count; ++i)
-      if (waiting[i] == 0) ready.push(i);
-    while (sequence.size() < count) {
-      if (ready.empty()) {
-        for (std::size_t i = 0; i < count; ++i)
-          if (!done[i] && writes_output(plan_.nests[i])) {
-            divert(i);
-            return false;
-          }
-        throw graph_error("plan: the nests depend on each other in a circle");
-      }
-      const std::size_t next = ready.top();
-      ready.pop();
-      done[next] = true;
-      sequence.push_back(next);
-      for (std::size_t i : after[next])
-        if (--waiting[i] == 0) ready.push(i);
-    }
-    std::vector<nest> sorted;
-    sorted.reserve(count);
-    for (std::size_t i : sequence) sorted.push_back(std::move(plan_.nests[i]));
-    plan_.nests = std::move(sorted);
-    return true;
-  }
-
-  plan& plan_;
-  std::vector<int> assigned_;
+  std::shared_ptr<std::deque<ir::instruction>> kept_ =
+      std::make_shared<std::deque<ir::instruction>>();
 };
+
+// The same schedule with its extents in `dims` and its superinstructions in `fused`.
+inline schedule expressed_in(schedule s, ir::dim_table& dims, fused_store& fused) {
+  std::int64_t symbols = 0;
+  for (std::size_t i = 0; i < s.plan.dims.size(); ++i)
+    if (const ir::dim d = ir::dim::expression(i); s.plan.dims.kind(d) == ir::dim_kind::symbol)
+      symbols = std::max(symbols, s.plan.dims.operands(d)[0] + 1);
+  std::vector<ir::dim> same;
+  for (std::int64_t i = 0; i < symbols; ++i) same.push_back(dims.symbol(i));
+  for_each_extent(s, [&](ir::dim& d) { d = dims.substitute(s.plan.dims, d, same); });
+  fused.adopt(s.plan);
+  s.plan.dims = {};
+  s.fused = nullptr;
+  return s;
+}
+
+}  // namespace detail
+
+/// The same decisions about the same nests; tables of extents may list them in another order.
+inline bool operator==(const schedule& a, const schedule& b) {
+  if (!(a.plan.dims.described() == b.plan.dims.described())) return false;
+  ir::dim_table dims;
+  detail::fused_store fused;
+  const schedule x = detail::expressed_in(a, dims, fused), y = detail::expressed_in(b, dims, fused);
+  return x.once == y.once && x.plan == y.plan && x.symbols == y.symbols &&
+         x.assigned == y.assigned && x.layouts == y.layouts && x.allocations == y.allocations &&
+         x.items == y.items && x.critical == y.critical;
+}
 
 }  // namespace sinter::planning

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// How nests are divided among tasks: by shape alone, never by the number of threads, so that one
+// thread or many compute the same bits. A task is what one thread takes at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace sinter::planning {
+
+constexpr std::int64_t pieces_of(std::int64_t extent, std::int64_t piece) {
+  return (extent + piece - 1) / piece;
+}
+constexpr std::int64_t whole_units(std::int64_t extent, std::int64_t unit) {
+  return pieces_of(extent, unit) * unit;
+}
+
+// Elements one task should have: at 0.05 to 0.5 ns each long enough to hide what starting a task
+// costs.
+inline constexpr std::int64_t elements_per_task = 32768;
+
+// An empty parallel region costs 0.74 µs on two threads and several times that on many; work
+// shorter than this gains less than it risks when a thread has to be woken up.
+inline constexpr double parallel_nanoseconds = 20'000;
+
+/// Do threads take the tasks of work that one thread does in so many nanoseconds?
+constexpr bool goes_to_threads(std::int64_t tasks, double nanoseconds) {
+  return tasks > 1 && nanoseconds >= parallel_nanoseconds;
+}
+
+struct tile_division {
+  std::int64_t rows = 1, columns = 1;  // of a task
+};
+
+/// Of a tile nest that walks `rows` x `columns` in tiles of `tile_rows` x `chunk`. `split`: few
+/// long rows, of which tasks take parts; `free`: a map, whose rows may be cut.
+constexpr tile_division divide_tile(std::int64_t rows, std::int64_t columns, std::int64_t tile_rows,
+                                    std::int64_t chunk, bool split, bool free) {
+  rows = std::max<std::int64_t>(1, rows);
+  columns = std::max<std::int64_t>(1, columns);
+  tile_division out{1, columns};
+  if (split) {
+    // At most 1024 parts, since one thread combines them.
+    out.columns = std::max(whole_units(elements_per_task / 2, chunk),
+                           whole_units(pieces_of(columns, 1024), chunk));
+    return out;
+  }
+  if (free && columns > elements_per_task) out.columns = whole_units(elements_per_task, chunk);
+  out.rows = whole_units(std::max<std::int64_t>(1, elements_per_task / out.columns), tile_rows);
+  return out;
+}
+
+struct column_division {
+  std::int64_t batches = 1, columns = 1;  // of a task
+  std::int64_t groups = 1;                // of rows, with accumulators of their own
+  std::int64_t group_rows = 1;
+};
+
+/// Of a column nest: whole batches, or parts of the columns, or groups of rows.
+constexpr column_division divide_columns(std::int64_t batch, std::int64_t reduced,
+                                         std::int64_t columns) {
+  const std::int64_t elements = reduced * columns;
+  column_division out;
+  out.columns = std::max<std::int64_t>(1, columns);
+  out.group_rows = std::max<std::int64_t>(1, reduced);
+  out.batches = std::max<std::int64_t>(1, elements_per_task / std::max<std::int64_t>(1, elements));
+  if (batch >= 16 || elements <= 2 * elements_per_task) return out;
+  // 64 rows per group at least: the accumulators of a group cost as much as a few rows.
+  const std::int64_t groups =
+      std::clamp<std::int64_t>(std::min(reduced / 64, elements / (2 * elements_per_task)), 1, 32);
+  out.group_rows = whole_units(pieces_of(std::max<std::int64_t>(1, reduced), groups), 32);
+  out.groups = pieces_of(std::max<std::int64_t>(1, reduced), out.group_rows);
+  if (out.groups == 1)
+    out.columns = std::min(columns, whole_units(elements_per_task / reduced + 1, 1024));
+  return out;
+}
+
+/// Rows of a block of products of m rows: `rows`, or a little more where the last block would be so
+/// small that it is multiplied in another way (packs(rows) is false) than the rest.
+template <class Packs>
+constexpr std::int64_t product_rows(std::int64_t m, std::int64_t rows, Packs packs) {
+  const auto last = [&] { return m - (std::max<std::int64_t>(1, pieces_of(m, rows)) - 1) * rows; };
+  while (packs(m) && !packs(last())) rows += 8;
+  return rows;
+}
+
+struct streamed_division {
+  std::int64_t rows = 1, columns = 1;  // of a block of scores
+};
+
+/// Of scores. A block takes 256 KiB of floats: it stays in L2 together with what it is made of.
+/// Fewer rows pack the other operands too often, fewer columns scale sums too often. Pieces of one
+/// size, in whole units, rather than full ones and a small rest.
+constexpr streamed_division divide_scores(std::int64_t rows, std::int64_t columns) {
+  const auto equal_pieces = [](std::int64_t extent, std::int64_t most, std::int64_t unit) {
+    if (extent <= most) return std::max<std::int64_t>(1, extent);
+    return whole_units(pieces_of(extent, pieces_of(extent, most)), unit);
+  };
+  return {equal_pieces(rows, 128, 8), equal_pieces(columns, 512, 64)};
+}
+
+/// Packed keys and values that a thread keeps from one block of rows to the next at most. Not with
+/// a causal mask, whose blocks end where they are hidden: that saves more.
+inline constexpr std::size_t packed_scores_limit = 1 << 20;
+
+/// Rows of a gather that one task takes, each of `width` elements.
+constexpr std::int64_t gathered_rows(std::int64_t width) {
+  return std::max<std::int64_t>(1, elements_per_task / std::max<std::int64_t>(1, width));
+}
+
+/// Columns of a scatter_add that one task takes; it sees all updates, so their order is kept. 16
+/// columns fill a line.
+constexpr std::int64_t scattered_columns(std::int64_t before, std::int64_t width) {
+  if (before >= 8) return std::max<std::int64_t>(1, width);
+  return std::max<std::int64_t>(16, whole_units(pieces_of(width, 16), 16));
+}
+
+}  // namespace sinter::planning

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: MIT
+// Runs a schedule, item by item, on reference tensors: the oracle of the scheduled level. Plain
+// loops in the order that the schedule gives, over buffers where it has placed them; nothing here
+// is shared with the executor.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sinter/plan/interpret_body.hpp>
+#include <sinter/plan/schedule.hpp>
+#include <sinter/plan/schedule_memory.hpp>
+
+namespace sinter::planning {
+
+namespace detail {
+
+class schedule_interpreter {
+ public:
+  schedule_interpreter(const schedule& s, schedule_memory& memory)
+      : s_(s), memory_(memory), bodies_(s, memory) {}
+
+  void run_item(std::size_t number) {
+    item_ = &s_.items[number];
+    const nest& n = s_.plan.nests[number];
+    switch (n.kind) {
+      case nest_kind::tile:
+      case nest_kind::column: return run_body(n);
+      case nest_kind::matmul: return run_product(n, 0);
+      case nest_kind::grouped:
+        for (std::size_t i = 0; i < n.parts.size(); ++i)
+          run_product(n.parts[i], static_cast<int>(i));
+        return;
+      case nest_kind::streamed: return run_streamed(n);
+      case nest_kind::assemble: return run_assemble(n);
+      case nest_kind::gather: return run_gather(n);
+      case nest_kind::scatter_add: return run_scatter_add(n);
+      case nest_kind::alias: return run_alias(n);
+      case nest_kind::pack: return run_pack(n);
+    }
+  }
+
+ private:
+  shape_vector evaluate(const ir::symbolic_shape& shape) const {
+    return evaluate_shape(s_.plan.dims, shape, s_.symbols);
+  }
+  std::int64_t evaluate(ir::dim d) const { return s_.plan.dims.evaluate(d, s_.symbols); }
+
+  const iteration* find(work_kind work, int part) const {
+    for (const iteration& each : item_->iterations)
+      if (each.work == work && each.part == part) return &each;
+    return nullptr;
+  }
+  const iteration& require(work_kind work, int part) const {
+    const iteration* const found = find(work, part);
+    if (found == nullptr) throw graph_error("interpret_schedule: an item lacks an iteration");
+    return *found;
+  }
+  std::vector<reduction_plan> reductions_of(const iteration* walk) const {
+    std::vector<reduction_plan> out;
+    for (const reduction_plan& r : item_->reductions)
+      if (walk != nullptr && &item_->iterations[static_cast<std::size_t>(r.iteration)] == walk)
+        out.push_back(r);
+    return out;
+  }
+  shape_vector extents_of(const iteration& walk) const {
+    shape_vector out;
+    for (const axis& a : walk.axes) out.push_back(evaluate(a.extent));
+    return out;
+  }
+  template <class Visit>
+  void walk_all(const iteration& walk, const Visit& visit) const {
+    const shape_vector extents = extents_of(walk);
+    shape_vector index = shape_vector::filled(extents.size(), 0);
+    walk_loops(std::span(walk.loops), extents, index, visit);
+  }
+
+  void run_body(const nest& n) {
+    const iteration& walk = require(work_kind::body, 0);
+    const shape_vector space = evaluate(n.space);
+    const std::vector<bool> reduced = reduced_axes(n);
+    const auto values = bodies_.run(n, n.body, space, reduced, &walk, reductions_of(&walk),
+                                    [](const step&) -> step_value { return {}; });
+    bodies_.store(n, values, space, reduced, memory_);
+  }
+
+  // ---- products
+
+  // Element (row, column) of a matrix per batch; `batch` may have more axes behind.
+  class matrix {
+   public:
+    matrix(const schedule& s, const schedule_memory& memory, const access& a, bool transposed)
+        : memory_(memory),
+          buffer_(a.buffer),
+          find_(s.plan, a, s.symbols),
+          transposed_(transposed) {}
+    std::int64_t rows() const { return extent(transposed_ ? 1 : 2); }
+    std::int64_t columns() const { return extent(transposed_ ? 2 : 1); }
+    double operator()(const shape_vector& batch, std::int64_t row, std::int64_t column) const {
+      shape_vector index = find_.seen();
+      const std::size_t rank = index.size();
+      for (std::size_t axis = 0; axis + 2 < rank; ++axis)
+        index[axis] = index[axis] == 1 ? 0 : batch[axis];
+      index[rank - 2] = transposed_ ? column : row;
+      index[rank - 1] = transposed_ ? row : column;
+      return values_ != nullptr ? (*values_)(index) : memory_.read(buffer_, find_(index));
+    }
+    // Elements that were computed on the way, seen as the access.
+    void use(const step_value& values) { values_ = &values; }
+    const shape_vector& seen() const { return find_.seen(); }
+
+   private:
+    std::int64_t extent(std::size_t from_end) const {
+      return find_.seen()[find_.seen().size() - from_end];
+    }
+    const schedule_memory& memory_;
+    int buffer_;
+    access_index find_;
+    bool transposed_;
+    const step_value* values_ = nullptr;
+  };
+
+  // Where a packed matrix of n columns has an element: row by row, in whole lines. The kernel's own
+  // order is another one; who packs and who reads agree.
+  double read_packed(int buffer, std::int64_t n, std::int64_t row, std::int64_t column) const {
+    return memory_.read(buffer, memory_.index_of(buffer, row * packed_width(n) + column));
+  }
+  static std::int64_t packed_width(std::int64_t n) {
+    return (n + packed_column_unit - 1) / packed_column_unit * packed_column_unit;
+  }
+
+  // sum(position of the depth) of the left side times right(...), in the order of the loops.
+  template <class Right>
+  step_value multiply(const iteration& walk, const shape_vector& space, const matrix& left,
+                      const Right& right) const {
+    step_value out = step_value::unset(space);
+    const std::size_t rank = space.size();
+    if (left.columns() == 0) out.data.assign(out.data.size(), 0.0);
+    walk_all(walk, [&](const shape_vector& index) {
+      double& sum = out.data[out.place(index)];
+      const std::int64_t p = index[rank];
+      if (p == 0) sum = 0;
+      sum += left(index, index[rank - 2], p) * right(index, p, index[rank - 1]);
+    });
+    return out;
+  }
+
+  void run_product(const nest& n, int part) {
+    const iteration& walk = require(work_kind::product, part);
+    const iteration* const behind = find(work_kind::epilogue, part);
+    const shape_vector space = evaluate(n.space);
+    const std::vector<bool> reduced = reduced_axes(n);
+    const matrix left(s_, memory_, n.accesses[0], n.transpose_a);
+    const auto product = [&](const step& s) {
+      const access& a = n.accesses[s.access < 0 ? 1 : static_cast<std::size_t>(s.access)];
+      step_value out;
+      if (n.packed_b) {
+        out = multiply(walk, space, left,
+                       [&](const shape_vector&, std::int64_t row, std::int64_t column) {
+                         return read_packed(a.buffer, space.back(), row, column);
+                       });
+      } else {
+        const matrix right(s_, memory_, a, s.access < 0 ? n.transpose_b : s.attribute != 0);
+        out = multiply(walk, space, left, right);
+      }
+      for (double& x : out.data) x = ir::wrap(s.type, x);
+      return out;
+    };
+    const auto values =
+        bodies_.run(n, n.body, space, reduced, behind, reductions_of(behind), product);
+    bodies_.store(n, values, space, reduced, memory_);
+  }
+
+  // An operand of a streamed nest that is computed on the way: its parts, side by side.
+  step_value operand_value(const nest& n, std::size_t operand) const {
+    step_value out = step_value::unset(evaluate(n.accesses[operand].shape));
+    int number = operand == 0 ? 0 : static_cast<int>(n.prologues[0].size());
+    for (const operand_part& part : n.prologues[operand]) {
+      const shape_vector space = evaluate(part.space);
+      const auto values = bodies_.run(n, part.body, space, std::vector<bool>(space.size(), false),
+                                      &require(work_kind::operand, number++), {},
+                                      [](const step&) -> step_value { return {}; });
+      const std::int64_t offset = evaluate(part.offset);
+      ir::for_each_index(space, [&](shape_vector index) {
+        const double x = values.back()(index);
+        index.back() += offset;
+        out.data[out.place(index)] = x;
+      });
+    }
+    return out;
+  }
+
+  void run_streamed(const nest& n) {
+    const iteration& walk = require(work_kind::product, 0);
+    const shape_vector space = evaluate(n.space);
+    const std::size_t rank = space.size();
+    matrix queries(s_, memory_, n.accesses[0], n.transpose_a),
+        keys(s_, memory_, n.accesses[1], n.transpose_b);
+    const matrix values(s_, memory_, n.accesses[2], n.transpose_values);
+    step_value computed[2];
+    for (const std::size_t operand : {std::size_t{0}, std::size_t{1}})
+      if (!n.prologues[operand].empty()) {
+        computed[operand] = operand_value(n, operand);
+        (operand == 0 ? queries : keys).use(computed[operand]);
+      }
+    // Without the axis of the second product's columns.
+    iteration first = walk;
+    std::erase_if(first.loops, [&](const loop& l) {
+      return std::ranges::find(l.axes, static_cast<int>(rank) + 1) != l.axes.end();
+    });
+    const auto body =
+        bodies_.run(n, n.body, space, std::vector<bool>(rank, false), find(work_kind::epilogue, 0),
+                    {}, [&](const step&) { return multiply(first, space, queries, keys); });
+    const step_value& scores = body[static_cast<std::size_t>(n.stores[0].step)];
+    const loop* columns = nullptr;
+    for (const loop& l : walk.loops)
+      if (l.axes == std::vector<int>{static_cast<int>(rank) - 1}) columns = &l;
+    if (columns == nullptr) throw graph_error("interpret_schedule: no loop over streamed columns");
+    const std::int64_t width = values.columns();
+    const std::int64_t offset = n.hidden.any ? evaluate(n.hidden.offset) : 0;
+    shape_vector rows = space;
+    rows.back() = 1;
+    std::int64_t position = 0;
+    ir::for_each_index(rows, [&](shape_vector index) {
+      const auto score = [&](std::int64_t column) {
+        index.back() = column;
+        const bool hides = n.hidden.any && column > index[rank - 2] + offset;
+        return n.score_scale * (hides ? n.hidden.value : scores(index));
+      };
+      const std::vector<double> sums = weighted_sums(
+          *columns, space.back(), width, score,
+          [&](std::int64_t column, std::int64_t w) { return values(index, column, w); });
+      for (double x : sums)
+        memory_.write(n.stores[0].buffer, memory_.index_of(n.stores[0].buffer, position++), x);
+    });
+  }
+
+  // softmax(scores) times values, block of columns after block: the sums so far are scaled to the
+  // largest score seen. While all are -infinity nothing has a weight, and in the end 0 / 0.
+  template <class Score, class Value>
+  static std::vector<double> weighted_sums(const loop& columns, std::int64_t count,
+                                           std::int64_t width, const Score& score,
+                                           const Value& value) {
+    constexpr double lowest = -std::numeric_limits<double>::infinity();
+    std::vector<double> sums(static_cast<std::size_t>(width), 0.0);
+    double largest = lowest, total = 0;
+    walk_tiles(columns, 0, count, [&](std::int64_t begin, std::int64_t end) {
+      double here = largest;
+      for (std::int64_t j = begin; j < end; ++j) here = ir::maximum(here, score(j));
+      if (here == lowest) return;
+      const double scale = largest == here ? 1 : std::exp(largest - here);
+      total *= scale;
+      for (double& x : sums) x *= scale;
+      largest = here;
+      for (std::int64_t j = begin; j < end; ++j) {
+        const double weight = std::exp(score(j) - largest);
+        total += weight;
+        for (std::int64_t w = 0; w < width; ++w)
+          sums[static_cast<std::size_t>(w)] += weight * value(j, w);
+      }
+    });
+    if (count > 0)
+      for (double& x : sums) x /= total;
+    return sums;
+  }
+
+  // ---- movement
+
+  void copy(const iteration& walk, const access& source, int target,
+            const std::vector<std::int64_t>& offset, bool reshapes) {
+    const access_index find(s_.plan, source, s_.symbols);
+    const shape_vector strides = row_major_strides(find.seen());
+    walk_all(walk, [&](const shape_vector& index) {
+      const double x = memory_.read(source.buffer, find(index));
+      shape_vector to = index;
+      if (reshapes)
+        to = memory_.index_of(target, static_cast<std::int64_t>(ir::offset_of(index, strides)));
+      for (std::size_t axis = 0; axis < offset.size(); ++axis) to[axis] += offset[axis];
+      memory_.write(target, to, x);
+    });
+  }
+
+  void run_assemble(const nest& n) {
+    const int target = n.stores[0].buffer;
+    if (const iteration* const all = find(work_kind::fill, 0))
+      walk_all(*all, [&](const shape_vector& index) {
+        memory_.write(target, index, ir::cast_scalar(dtype::f64, memory_.type(target), n.fill));
+      });
+    for (std::size_t i = 0; i < n.pieces.size(); ++i) {
+      std::vector<std::int64_t> offset;
+      for (ir::dim d : n.pieces[i].offset) offset.push_back(evaluate(d));
+      copy(require(work_kind::copy, static_cast<int>(i)), n.pieces[i].source, target, offset,
+           false);
+    }
+  }
+
+  // Forwarded memory is the operand's, which nobody writes while it is read; to copy it gives the
+  // same. First all is read: the two may be one memory.
+  void run_alias(const nest& n) {
+    const access_index find(s_.plan, n.accesses[0], s_.symbols);
+    std::vector<double> elements;
+    ir::for_each_index(find.seen(), [&](const shape_vector& index) {
+      elements.push_back(memory_.read(n.accesses[0].buffer, find(index)));
+    });
+    const int target = n.stores[0].buffer;
+    if (const iteration* const walk = this->find(work_kind::copy, 0))
+      return copy(*walk, n.accesses[0], target, {}, true);
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      memory_.write(target, memory_.index_of(target, static_cast<std::int64_t>(i)), elements[i]);
+  }
+
+  void run_pack(const nest& n) {
+    const matrix from(s_, memory_, n.accesses[0], n.transpose_b);
+    const int target = n.stores[0].buffer;
+    const std::int64_t width = packed_width(from.columns());
+    const shape_vector batch = shape_vector::filled(from.seen().size(), 0);
+    for (std::int64_t i = 0; i < element_count(memory_.shape(target)); ++i)
+      memory_.write(target, memory_.index_of(target, i), 0);
+    walk_all(require(work_kind::pack, 0), [&](const shape_vector& index) {
+      memory_.write(target, memory_.index_of(target, index[0] * width + index[1]),
+                    from(batch, index[0], index[1]));
+    });
+  }
+
+  // ---- indices
+
+  // Throws index_error unless in [0, extent).
+  std::int64_t index_at(const nest& n, const access_index& find, const shape_vector& at,
+                        std::int64_t extent) const {
+    const std::int64_t out = ir::truncate_to_i64(memory_.read(n.accesses[1].buffer, find(at)));
+    if (out < 0 || out >= extent)
+      throw index_error(std::string(word(n)) + ": index " + std::to_string(out) +
+                        " is outside of extent " + std::to_string(extent));
+    return out;
+  }
+  static const char* word(const nest& n) {
+    return n.kind == nest_kind::gather ? "gather" : "scatter_add";
+  }
+
+  // The part of an index that names the element of the indices.
+  static shape_vector indexed_part(const shape_vector& index, std::size_t first,
+                                   std::size_t width) {
+    return shape_vector(index.begin() + first, index.begin() + first + width);
+  }
+
+  void run_gather(const nest& n) {
+    const access_index source(s_.plan, n.accesses[0], s_.symbols),
+        indices(s_.plan, n.accesses[1], s_.symbols);
+    const auto axis = static_cast<std::size_t>(n.axis);
+    const std::size_t width = indices.seen().size();
+    walk_all(require(work_kind::index, 0), [&](const shape_vector& index) {
+      const std::int64_t at =
+          index_at(n, indices, indexed_part(index, axis, width), source.seen()[axis]);
+      shape_vector from(index.begin(), index.begin() + axis);
+      from.push_back(at);
+      for (std::size_t i = axis + width; i < index.size(); ++i) from.push_back(index[i]);
+      memory_.write(n.stores[0].buffer, index, memory_.read(n.accesses[0].buffer, source(from)));
+    });
+  }
+
+  void run_scatter_add(const nest& n) {
+    const access_index updates(s_.plan, n.accesses[0], s_.symbols),
+        indices(s_.plan, n.accesses[1], s_.symbols);
+    const auto axis = static_cast<std::size_t>(n.axis);
+    const std::size_t width = indices.seen().size();
+    const int target = n.stores[0].buffer;
+    ir::for_each_index(memory_.shape(target),
+                       [&](const shape_vector& index) { memory_.write(target, index, 0); });
+    walk_all(require(work_kind::index, 0), [&](const shape_vector& index) {
+      const std::int64_t at =
+          index_at(n, indices, indexed_part(index, axis, width), memory_.shape(target)[axis]);
+      shape_vector to(index.begin(), index.begin() + axis);
+      to.push_back(at);
+      for (std::size_t i = axis + width; i < index.size(); ++i) to.push_back(index[i]);
+      memory_.write(target, to,
+                    ir::evaluate_scalar(ir::op::add, memory_.type(target), memory_.read(target, to),
+                                        memory_.read(n.accesses[0].buffer, updates(index))));
+    });
+  }
+
+  const schedule& s_;
+  schedule_memory& memory_;
+  body_interpreter bodies_;
+  const schedule_item* item_ = nullptr;
+};
+
+}  // namespace detail
+
+struct schedule_results {
+  std::vector<ir::reference_tensor> outputs;   // by number
+  std::vector<ir::reference_tensor> prepared;  // that a schedule which runs once leaves
+};
+
+/// Runs the items in their order. `arguments[k]` is argument k, of the shape that the schedule has
+/// for it; `prepared` what interpreting the schedule that runs once gave. Outputs that are assigned
+/// to arguments are written over them, as in a call. f32 is computed in double and rounded
+/// step by step. Throws graph_error and shape_error for arguments that do not fit, index_error
+/// (gather, scatter_add), graph_error for a schedule that leaves its memory; one that
+/// verify_schedule accepts does not.
+inline schedule_results interpret_schedule(const schedule& s,
+                                           std::span<const ir::reference_tensor> arguments,
+                                           std::span<const ir::reference_tensor> prepared = {}) {
+  schedule_memory memory(s, arguments, prepared);
+  detail::schedule_interpreter machine(s, memory);
+  for (std::size_t i = 0; i < s.items.size(); ++i) machine.run_item(i);
+  schedule_results out{memory.values(place::output), {}};
+  if (s.once) out.prepared = memory.values(place::prepared);
+  return out;
+}
+
+}  // namespace sinter::planning

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: MIT
+// Checks one nest at given extents: buffers and steps that exist, views in bounds, shapes and
+// dtypes that fit together. Nothing is taken for granted: nests may come from text.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sinter/graph/infer.hpp>
+#include <sinter/plan/access_index.hpp>
+#include <sinter/plan/nest.hpp>
+#include <sinter/support/error.hpp>
+
+namespace sinter::planning::detail {
+
+/// Does a row-level value of the nest not have this axis?
+inline bool is_reduced_axis(const nest& n, std::size_t axis) {
+  if (n.kind == nest_kind::column)
+    return static_cast<int>(axis) >= n.column_first && static_cast<int>(axis) < n.column_last;
+  const std::size_t outer = n.space.size() - static_cast<std::size_t>(n.inner_axes);
+  if (n.axis_order.empty()) return axis >= outer;
+  for (std::size_t i = outer; i < n.axis_order.size(); ++i)
+    if (n.axis_order[i] == static_cast<int>(axis)) return true;
+  return false;
+}
+
+class nest_verifier {
+ public:
+  nest_verifier(const plan& p, std::span<const std::int64_t> symbols, std::size_t item)
+      : p_(p), symbols_(symbols), item_(item) {}
+
+  void check(const nest& n) const {
+    check_buffers(n);
+    switch (n.kind) {
+      case nest_kind::tile:
+      case nest_kind::column: return check_rows(n);
+      case nest_kind::matmul: return check_product(n);
+      case nest_kind::grouped: return check_parts(n);
+      case nest_kind::streamed: return check_streamed(n);
+      case nest_kind::assemble: return check_pieces(n);
+      case nest_kind::gather:
+      case nest_kind::scatter_add: return check_indexed(n);
+      case nest_kind::alias:
+        require(n.accesses.size() == 1 && n.body.empty(), "accesses", "an alias has one operand");
+        return require(count(n.accesses[0].shape) == count(target(n).shape), "store",
+                       "another number of elements");
+      case nest_kind::pack: return check_pack(n);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& field, const std::string& reason) const {
+    throw graph_error("verify_schedule: item " + std::to_string(item_) + ", " + field + ": " +
+                      reason);
+  }
+  void require(bool holds, const std::string& field, const char* reason) const {
+    if (!holds) fail(field, reason);
+  }
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  bool is_buffer(int b) const { return b >= 0 && at(b) < p_.buffers.size(); }
+  const buffer& buffer_at(int b) const { return p_.buffers[at(b)]; }
+  const buffer& target(const nest& n) const { return buffer_at(n.stores[0].buffer); }
+  shape_vector evaluate(const ir::symbolic_shape& s) const {
+    return evaluate_shape(p_.dims, s, symbols_);
+  }
+  std::int64_t evaluate(ir::dim d) const { return p_.dims.evaluate(d, symbols_); }
+  std::int64_t count(const ir::symbolic_shape& s) const { return element_count(evaluate(s)); }
+
+  // ---- buffers and views
+
+  void check_access(const access& a, const std::string& field, bool is_computed) const {
+    require(is_buffer(a.buffer), field + " buffer", "there is none");
+    evaluate(a.shape);
+    if (is_computed) return;
+    if (const std::string reason = access_index(p_, a, symbols_).fault(); !reason.empty())
+      fail(field, reason);
+  }
+
+  void check_buffers(const nest& n) const {
+    require(!n.stores.empty(), "stores", "nothing is stored");
+    for (std::size_t i = 0; i < n.accesses.size(); ++i) {
+      // Of a packed matrix and of one that is computed, the shape is not that of the buffer.
+      const bool computed = n.kind == nest_kind::streamed && i < 2 && !n.prologues[i].empty();
+      const bool packed = n.packed_b && (i == 1 || is_second_product(n, i));
+      check_access(n.accesses[i], "access " + std::to_string(i), computed || packed);
+    }
+    for (std::size_t i = 0; i < n.pieces.size(); ++i)
+      check_access(n.pieces[i].source, "piece " + std::to_string(i), false);
+    for (std::size_t i = 0; i < n.stores.size(); ++i) {
+      const std::string field = "store " + std::to_string(i);
+      require(is_buffer(n.stores[i].buffer), field + " buffer", "there is none");
+      require(buffer_at(n.stores[i].buffer).place != place::argument, field + " buffer",
+              "an argument is not written under this name");
+      const bool has_step = n.stores[i].step >= 0 && at(n.stores[i].step) < n.body.size();
+      require(n.body.empty() || has_step, field + " step", "there is none");
+    }
+    const bool has_body = n.kind == nest_kind::tile || n.kind == nest_kind::column ||
+                          n.kind == nest_kind::matmul || n.kind == nest_kind::streamed;
+    require(has_body != n.body.empty(), "body", "nests of this kind have another one");
+    require(n.parts.empty() == (n.kind != nest_kind::grouped), "parts", "only groups have parts");
+    require(n.pieces.empty() || n.kind == nest_kind::assemble, "pieces", "there may be none");
+  }
+  static bool is_second_product(const nest& n, std::size_t access) {
+    return std::ranges::any_of(n.body, [&](const step& s) {
+      return s.kind == step_kind::product && s.access == static_cast<int>(access);
+    });
+  }
+
+  // ---- bodies
+
+  void check_rows(const nest& n) const {
+    const std::size_t rank = n.space.size();
+    require(n.inner_axes >= 0 && at(n.inner_axes) <= rank, "inner axes", "more than there are");
+    require(n.column_first >= 0 && n.column_first <= n.column_last && at(n.column_last) <= rank,
+            "reduced axes", "not in the space");
+    check_axis_order(n);
+    if (n.kind == nest_kind::column) {
+      const auto reductions =
+          std::ranges::count_if(n.body, [](const step& s) { return s.kind == step_kind::reduce; });
+      require(reductions == 1, "body", "a column nest has one reduction");
+    }
+    check_body(n, n.body, evaluate(n.space));
+    check_stores(n);
+  }
+
+  void check_axis_order(const nest& n) const {
+    if (n.axis_order.empty()) return;
+    std::vector<bool> taken(n.space.size(), false);
+    require(n.axis_order.size() == n.space.size(), "order", "does not name every axis");
+    for (int axis : n.axis_order) {
+      require(axis >= 0 && at(axis) < taken.size() && !taken[at(axis)], "order",
+              "is no permutation");
+      taken[at(axis)] = true;
+    }
+  }
+
+  shape_vector kept(const nest& n) const {
+    shape_vector out = evaluate(n.space);
+    for (std::size_t axis = 0; axis < out.size(); ++axis)
+      if (is_reduced_axis(n, axis)) out[axis] = 1;
+    return out;
+  }
+
+  void check_stores(const nest& n) const {
+    const std::int64_t full = count(n.space), rows = element_count(kept(n));
+    for (std::size_t i = 0; i < n.stores.size(); ++i) {
+      const std::string field = "store " + std::to_string(i);
+      const buffer& to = buffer_at(n.stores[i].buffer);
+      const step& from = n.body[at(n.stores[i].step)];
+      require(to.type == from.type, field + " dtype", "the buffer has another one");
+      const std::int64_t elements = count(to.shape);
+      require(elements == rows || (from.level == level::full && elements == full), field,
+              "the buffer has another number of elements");
+    }
+  }
+
+  void check_body(const nest& n, const std::vector<step>& body, const shape_vector& space) const {
+    for (std::size_t i = 0; i < body.size(); ++i) {
+      const step& s = body[i];
+      const std::string field = "%" + std::to_string(i);
+      for (int o : s.operands)
+        require(o >= 0 && at(o) < i, field + " operands", "there is no such step before it");
+      check_step(n, body, s, space, field);
+    }
+  }
+
+  void check_step(const nest& n, const std::vector<step>& body, const step& s,
+                  const shape_vector& space, const std::string& field) const {
+    const auto operands = [&](std::size_t expected) {
+      require(s.operands.size() == expected, field + " operands", "another number of them");
+    };
+    const auto type_of = [&](std::size_t k) { return body[at(s.operands[k])].type; };
+    switch (s.kind) {
+      case step_kind::load:
+      case step_kind::scalar: {
+        operands(0);
+        require(s.access >= 0 && at(s.access) < n.accesses.size(), field + " access",
+                "there is none");
+        const access& a = n.accesses[at(s.access)];
+        require(buffer_at(a.buffer).type == s.type, field + " dtype", "the buffer has another one");
+        const shape_vector seen = evaluate(a.shape);
+        if (seen.empty()) return;
+        require(s.kind == step_kind::load && seen.size() == space.size(), field + " access",
+                "has another rank than the space");
+        for (std::size_t axis = 0; axis < seen.size(); ++axis)
+          require(seen[axis] == 1 || seen[axis] == space[axis], field + " access",
+                  "has other extents than the space");
+        return;
+      }
+      case step_kind::constant: return operands(0);
+      case step_kind::extent:
+        operands(0);
+        return require(evaluate(s.extent) >= 0, field + " extent", "is negative");
+      case step_kind::iota:
+        operands(0);
+        return require(s.attribute >= 0 && static_cast<std::size_t>(s.attribute) < space.size(),
+                       field + " axis", "is not in the space");
+      case step_kind::random:
+        operands(1);
+        return require(is_floating(s.type) && is_integral(type_of(0)), field + " dtype",
+                       "random numbers are floats made from an integer key");
+      case step_kind::map: return check_map(body, s, field);
+      case step_kind::reduce:
+        operands(1);
+        require(ir::info(s.code).kind == ir::kind::reduction, field + " op", "is no reduction");
+        require(s.level == level::row, field + " level", "a reduction has one value per row");
+        return require(s.type == (s.code == ir::op::argmax ? dtype::i64 : type_of(0)),
+                       field + " dtype", "its operand gives another one");
+      case step_kind::spread:
+        operands(1);
+        require(s.level == level::full, field + " level", "it has a value per element");
+        return require(s.type == type_of(0), field + " dtype", "its operand has another one");
+      case step_kind::product:
+        require(n.kind == nest_kind::matmul || n.kind == nest_kind::streamed, field,
+                "the nest has no product");
+        return operands(0);
+    }
+  }
+
+  void check_map(const std::vector<step>& body, const step& s, const std::string& field) const {
+    const auto type_of = [&](std::size_t k) { return body[at(s.operands[k])].type; };
+    const auto compares = [](ir::op c) {
+      return c == ir::op::less || c == ir::op::less_equal || c == ir::op::equal ||
+             c == ir::op::not_equal;
+    };
+    if (s.fused != nullptr) {
+      const ir::region& r = s.fused->structure;
+      require(r.node_count >= 1 && r.leaf_count <= ir::region::max_leaves &&
+                  r.node_count <= ir::region::max_nodes,
+              field + " region", "has no such size");
+      require(s.operands.size() == r.leaf_count, field + " operands", "one per leaf expected");
+      for (int i = 0; i < r.node_count; ++i)
+        for (int k = 0; k < 3; ++k)
+          require(r.operand(i, k) < r.leaf_count + i, field + " region",
+                  "a node reads a later one");
+      for (std::size_t k = 0; k < s.operands.size(); ++k)
+        require(type_of(k) == r.type, field + " operands", "their dtype is that of the region");
+      const ir::op last = r.code(r.node_count - 1);
+      const bool truth = compares(last) || last == ir::op::logical_not;
+      return require(s.type == (truth ? dtype::boolean : r.type), field + " dtype",
+                     "the region gives another one");
+    }
+    const ir::op_info& op = ir::info(s.code);
+    require(op.kind == ir::kind::elementwise || s.code == ir::op::stop_gradient, field + " op",
+            "is not element-wise");
+    require(static_cast<int>(s.operands.size()) == op.arity, field + " operands",
+            "another number of them");
+    if (s.code == ir::op::cast) return;
+    if (s.code == ir::op::bitcast)
+      return require(size_of(s.type) == size_of(type_of(0)), field + " dtype", "has another size");
+    const std::size_t first = s.code == ir::op::where ? 1 : 0;
+    require(first == 0 || type_of(0) == dtype::boolean, field + " operands",
+            "a condition is a bool");
+    for (std::size_t k = first; k < s.operands.size(); ++k)
+      require(type_of(k) == type_of(first), field + " operands", "their dtypes differ");
+    require(s.type == (compares(s.code) ? dtype::boolean : type_of(first)), field + " dtype",
+            "its operands give another one");
+  }
+
+  // ---- products
+
+  struct matrix {
+    shape_vector batch;
+    std::int64_t rows = 0, columns = 0;
+  };
+  matrix matrix_of(const nest& n, std::size_t access, bool transposed) const {
+    const shape_vector shape = evaluate(n.accesses[access].shape);
+    const std::string field = "access " + std::to_string(access);
+    require(shape.size() == n.space.size(), field, "has another rank than the product");
+    const std::size_t rank = shape.size();
+    const shape_vector space = evaluate(n.space);
+    for (std::size_t axis = 0; axis + 2 < rank; ++axis)
+      require(shape[axis] == 1 || shape[axis] == space[axis], field, "has other batches");
+    return {shape_vector(shape.begin(), shape.end() - 2), shape[rank - (transposed ? 1 : 2)],
+            shape[rank - (transposed ? 2 : 1)]};
+  }
+  void check_dtype(const nest& n, std::size_t access, dtype type) const {
+    require(buffer_at(n.accesses[access].buffer).type == type, "access " + std::to_string(access),
+            "its dtype is not that of the product");
+  }
+
+  void check_product(const nest& n) const {
+    require(n.space.size() >= 2 && n.accesses.size() >= 2, "space", "a product has two axes");
+    require(n.inner_axes >= 0 && n.inner_axes <= 1, "inner axes",
+            "the rows of a product are its last axis");
+    require(n.axis_order.empty(), "order", "a product has none");
+    const shape_vector space = evaluate(n.space);
+    const std::size_t rank = space.size();
+    const matrix left = matrix_of(n, 0, n.transpose_a);
+    require(left.rows == space[rank - 2], "access 0", "has other rows than the product");
+    int products = 0;
+    for (const step& s : n.body) {
+      if (s.kind != step_kind::product) continue;
+      require(++products <= 2 && (products == 1) == (s.access < 0), "body",
+              "a product, and perhaps a second one of another operand");
+      require(s.access < static_cast<int>(n.accesses.size()), "body", "an operand is missing");
+      const std::size_t right = s.access < 0 ? 1 : at(s.access);
+      check_dtype(n, 0, s.type);
+      check_dtype(n, right, s.type);
+      const std::string field = "access " + std::to_string(right);
+      if (n.packed_b) {
+        const std::int64_t columns =
+            (space.back() + packed_column_unit - 1) / packed_column_unit * packed_column_unit;
+        require(count(buffer_at(n.accesses[right].buffer).shape) == columns * left.columns, field,
+                "the packed operand does not fit");
+        continue;
+      }
+      const matrix b = matrix_of(n, right, s.access < 0 ? n.transpose_b : s.attribute != 0);
+      require(b.rows == left.columns && b.columns == space.back(), field,
+              "does not fit to the left side");
+    }
+    require(products >= 1, "body", "there is no product");
+    check_body(n, n.body, space);
+    check_stores(n);
+  }
+
+  void check_parts(const nest& n) const {
+    std::vector<int> read, written;
+    for (const nest& part : n.parts) {
+      require(part.kind == nest_kind::matmul, "part", "is no product");
+      check_buffers(part);
+      check_product(part);
+      require(part.accesses[0] == n.parts[0].accesses[0] &&
+                  part.space.size() == n.parts[0].space.size() &&
+                  std::equal(part.space.begin(), part.space.end() - 1, n.parts[0].space.begin()),
+              "part", "has another left side");
+      for (const access& a : part.accesses) read.push_back(a.buffer);
+      for (const store& s : part.stores) written.push_back(s.buffer);
+    }
+    for (int b : read)
+      require(std::ranges::any_of(n.accesses, [&](const access& a) { return a.buffer == b; }),
+              "accesses", "do not list what a part reads");
+    for (int b : written)
+      require(std::ranges::any_of(n.stores, [&](const store& s) { return s.buffer == b; }),
+              "stores", "do not list what a part writes");
+    for (const store& s : n.stores)
+      require(std::ranges::count(written, s.buffer) == 1, "stores", "no part, or two, write it");
+  }
+
+  void check_streamed(const nest& n) const {
+    require(n.space.size() >= 2 && n.accesses.size() >= 3, "space", "a product has two axes");
+    require(n.stores.size() == 1 && n.inner_axes == 0, "stores", "a streamed nest has one");
+    const shape_vector space = evaluate(n.space);
+    const std::size_t rank = space.size();
+    const matrix a = matrix_of(n, 0, n.transpose_a), b = matrix_of(n, 1, n.transpose_b),
+                 values = matrix_of(n, 2, n.transpose_values);
+    require(a.rows == space[rank - 2], "access 0", "has other rows than the scores");
+    require(b.columns == space[rank - 1] && b.rows == a.columns, "access 1",
+            "does not fit to the left side");
+    require(values.rows == space[rank - 1], "access 2", "has other rows than scores columns");
+    require(n.score_scale > 0, "scale", "is not positive");
+    const auto products = std::ranges::count_if(
+        n.body, [](const step& s) { return s.kind == step_kind::product && s.access < 0; });
+    require(products == 1, "body", "a streamed nest has one product");
+    check_body(n, n.body, space);
+    const dtype type = n.body[at(n.stores[0].step)].type;
+    check_dtype(n, 2, type);
+    require(target(n).type == type, "store 0 dtype", "the scores have another one");
+    require(count(target(n).shape) == (space.back() == 0 ? element_count(space)
+                                                         : element_count(space) / space.back()) *
+                                          values.columns ||
+                space.back() == 0,
+            "store 0", "the buffer has another number of elements");
+    for (std::size_t operand = 0; operand < 2; ++operand)
+      if (!n.prologues[operand].empty())
+        check_operand(n, operand);
+      else
+        check_dtype(n, operand, type);
+  }
+
+  // Parts side by side, which fill the columns of the operand.
+  void check_operand(const nest& n, std::size_t operand) const {
+    const shape_vector shape = evaluate(n.accesses[operand].shape);
+    std::int64_t next = 0;
+    for (const operand_part& part : n.prologues[operand]) {
+      const std::string field = "operand " + std::to_string(operand);
+      const shape_vector space = evaluate(part.space);
+      require(space.size() == shape.size() && !part.body.empty() &&
+                  std::equal(space.begin(), space.end() - 1, shape.begin()),
+              field + " space", "is not that of the operand");
+      require(evaluate(part.offset) == next, field + " offset", "leaves a gap, or overlaps");
+      next += space.back();
+      check_body(n, part.body, space);
+    }
+    require(next == shape.back(), "operand " + std::to_string(operand) + " space",
+            "does not fill the operand");
+  }
+
+  void check_pack(const nest& n) const {
+    require(n.space.size() == 2 && n.accesses.size() == 1 && n.accesses[0].shape.size() >= 2,
+            "space", "what is packed is a matrix");
+    const shape_vector space = evaluate(n.space), shape = evaluate(n.accesses[0].shape);
+    const std::size_t rank = shape.size();
+    require(shape[rank - (n.transpose_b ? 1 : 2)] == space[0] &&
+                shape[rank - (n.transpose_b ? 2 : 1)] == space[1],
+            "access 0", "is another matrix");
+    const std::int64_t columns =
+        (space[1] + packed_column_unit - 1) / packed_column_unit * packed_column_unit;
+    require(count(target(n).shape) == columns * space[0], "store 0", "the buffer does not fit");
+    require(buffer_at(n.accesses[0].buffer).type == target(n).type, "store 0 dtype",
+            "the matrix has another one");
+  }
+
+  // ---- movement and indices
+
+  // Pieces inside of the output, none over another: with the fill they cover it once.
+  void check_pieces(const nest& n) const {
+    const shape_vector whole = evaluate(target(n).shape);
+    struct box {
+      shape_vector begin, extent;
+    };
+    std::vector<box> boxes;
+    for (std::size_t i = 0; i < n.pieces.size(); ++i) {
+      const piece& p = n.pieces[i];
+      const std::string field = "piece " + std::to_string(i);
+      box own{{}, evaluate(p.source.shape)};
+      require(own.extent.size() == whole.size() && p.offset.size() == whole.size(), field,
+              "has another rank");
+      require(buffer_at(p.source.buffer).type == target(n).type, field, "has another dtype");
+      for (std::size_t axis = 0; axis < whole.size(); ++axis) {
+        own.begin.push_back(evaluate(p.offset[axis]));
+        require(own.begin[axis] >= 0 && own.begin[axis] + own.extent[axis] <= whole[axis],
+                field + " offset", "leaves the output");
+      }
+      for (const box& other : boxes) {
+        bool meets = element_count(own.extent) > 0 && element_count(other.extent) > 0;
+        for (std::size_t axis = 0; axis < whole.size(); ++axis)
+          meets = meets && own.begin[axis] < other.begin[axis] + other.extent[axis] &&
+                  other.begin[axis] < own.begin[axis] + own.extent[axis];
+        require(!meets, field + " offset", "lies over another piece");
+      }
+      boxes.push_back(own);
+    }
+  }
+
+  // gather: out[before, indices, behind] of x[before, axis, behind]; scatter_add the other way.
+  void check_indexed(const nest& n) const {
+    require(n.accesses.size() == 2, "accesses", "a list and indices");
+    const bool gathers = n.kind == nest_kind::gather;
+    const shape_vector out = evaluate(target(n).shape), indices = evaluate(n.accesses[1].shape),
+                       operand = evaluate(n.accesses[0].shape);
+    const shape_vector& narrow = gathers ? operand : out;
+    const shape_vector wide = gathers ? evaluate(n.space) : operand;
+    require(n.axis >= 0 && at(n.axis) < narrow.size(), "axis", "there is none");
+    const std::size_t axis = at(n.axis), width = indices.size();
+    require(wide.size() + 1 == narrow.size() + width, "access 0", "has another rank");
+    for (std::size_t i = 0; i < wide.size(); ++i) {
+      const std::int64_t expected = i < axis           ? narrow[i]
+                                    : i < axis + width ? indices[i - axis]
+                                                       : narrow[i - width + 1];
+      require(wide[i] == expected, "access 0", "has other extents");
+    }
+    require(!gathers || element_count(out) == element_count(wide), "store 0",
+            "the buffer has another number of elements");
+    require(gathers || evaluate(n.space) == out, "space", "is not that of the output");
+    require(is_integral(buffer_at(n.accesses[1].buffer).type), "access 1", "indices are integers");
+    require(buffer_at(n.accesses[0].buffer).type == target(n).type, "store 0 dtype",
+            "the operand has another one");
+  }
+
+  const plan& p_;
+  std::span<const std::int64_t> symbols_;
+  std::size_t item_;
+};
+
+}  // namespace sinter::planning::detail

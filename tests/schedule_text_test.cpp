@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Schedules as text: what is written is read back, errors have line and column, and no text does
+// anything but that.
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "support/named_nests.hpp"
+#include "support/schedule_graph.hpp"
+#include <sinter/plan/parse_schedule.hpp>
+#include <sinter/sinter.hpp>
+
+namespace sn = sinter;
+
+namespace {
+
+std::string text_of(const test_support::named_graph& each) {
+  static const sinter::program_code code = sinter::detail::all_code();
+  const sinter::ir::graph graph = sinter::ir::parse_graph(each.text);
+  sinter::program p(graph, code);
+  std::string out;
+  for (const auto& s :
+       test_support::schedules_of(p, test_support::arguments_of(graph), each.frozen))
+    out += sinter::planning::to_text(s);
+  return out;
+}
+
+std::string fault(const std::string& text) {
+  try {
+    sinter::planning::parse_schedules(text);
+  } catch (const sinter::error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const std::size_t at = text.find(what);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, what.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("text of every kind of nest is read back and written again") {
+  for (const test_support::named_graph& each : test_support::named_graphs()) {
+    CAPTURE(each.name);
+    const std::string text = text_of(each);
+    const auto all = sinter::planning::parse_schedules(text);
+    std::string again;
+    for (const auto& s : all) again += sinter::planning::to_text(s);
+    CHECK(again == text);
+    for (const auto& s : all) CHECK(s.once == (&s != &all.back()));
+  }
+}
+
+TEST_CASE("schedules are equal only if all of them is") {
+  const auto& all = test_support::named_graphs();
+  const auto a = sinter::planning::parse_schedules(text_of(all[2])).back();
+  CHECK(a == a);
+  auto b = a;
+  b.items[0].reductions[0].block += 1;
+  CHECK(!(a == b));
+  b = a;
+  b.plan.nests[0].body.back().operands[0] = 0;
+  CHECK(!(a == b));
+  CHECK(!(a == sinter::planning::parse_schedules(text_of(all[1])).back()));
+}
+
+TEST_CASE("a fused function gives its schedule, with symbols, and for strided views") {
+  auto f = sn::fuse([](auto x, auto b) { return sn::softmax(x + b, 1) * 2.0f; });
+  sn::tensor<float, 2> x(6, 40);
+  sn::tensor<float, 1> b(40);
+  std::fill_n(x.data(), 240, 1.0f);
+  std::fill_n(b.data(), 40, 2.0f);
+  const std::string text = f.schedule(x, b);
+  const auto s = sinter::planning::parse_schedule(text);
+  CHECK(s.symbols.size() >= 2);
+  CHECK(sinter::planning::to_text(s) == text);
+  const auto results = sinter::planning::interpret_schedule(
+      s, std::vector{sinter::ir::filled(sn::dtype::f32, {6, 40}, 1),
+                     sinter::ir::filled(sn::dtype::f32, {40}, 2)});
+  REQUIRE(results.outputs.size() == 1);
+  for (double each : results.outputs[0].data) CHECK(each == doctest::Approx(2.0 / 40));
+  CHECK(f.explain(x, b).find("critical path [0") != std::string::npos);
+}
+
+TEST_CASE("errors name line and column") {
+  const std::string text = text_of(test_support::named_graphs()[2]);
+  CHECK(fault("") == "");
+  CHECK_THROWS_AS(sinter::planning::parse_schedule(""), sinter::graph_error);
+  CHECK(fault("nonsense").find("parse_schedule: line 1, column 1: expected 'schedule'") == 0);
+  CHECK(fault(replaced(text, "buffer 0", "buffer 1")).find("line 2, column 9") !=
+        std::string::npos);
+  CHECK(fault(replaced(text, "parallel", "diagonal")).find("there is no role 'diagonal'") !=
+        std::string::npos);
+  CHECK(fault(replaced(text, ": tile over", ": tile under")).find("expected 'over'") !=
+        std::string::npos);
+  CHECK(fault(replaced(text, "reduce_max", "reduce_most")).find("there is no op") !=
+        std::string::npos);
+  CHECK(fault(replaced(text, "f32[", "f31[")).find("there is no dtype 'f31'") != std::string::npos);
+  // What the verifier finds has the line of the schedule, and item and field.
+  const std::string twice = replaced(text, "loop [0]", "loop [1]");
+  CHECK(fault(twice).find("line 1, column 1: verify_schedule: item 0") != std::string::npos);
+  CHECK(fault(replaced(text, "200", "281474976710656")) != "");
+  CHECK(fault(replaced(text, "200", "99999999999999999999")) != "");
+  CHECK(fault(text.substr(0, text.size() - 4)) != "");
+  CHECK(fault("# a comment\n\n" + text) == "");
+}
+
+TEST_CASE("text that was damaged anywhere is an error or a sound schedule") {
+  std::mt19937 engine(1);
+  const std::string letters = "0123456789[]%:,-. \nabcdefilnoprstu|{}";
+  int errors = 0, rounds = 0;
+  for (const test_support::named_graph& each : test_support::named_graphs()) {
+    const std::string text = text_of(each);
+    for (int i = 0; i < 40; ++i) {
+      std::string damaged = text;
+      for (std::size_t k = 0; k <= engine() % 3; ++k) {
+        const std::size_t at = engine() % damaged.size();
+        const char letter = letters[engine() % letters.size()];
+        if (engine() % 3 == 0)
+          damaged.erase(at, 1 + engine() % 12);
+        else if (engine() % 2 == 0)
+          damaged[at] = letter;
+        else
+          damaged.insert(at, 1, letter);
+      }
+      ++rounds;
+      errors += fault(damaged).empty() ? 0 : 1;
+    }
+  }
+  CHECK(errors > rounds / 2);
+}
