@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -373,6 +374,21 @@ TEST_CASE("graphs with custom ops: nodes, text, the reference interpreter") {
   CHECK(r[0].data == std::vector<double>{1, -1, 2, 2.5});
   CHECK(r[1].data[3] == doctest::Approx(1.0 / 3));
   CHECK(sn::graph_function(read)({sn::tensor<double, 2>{{1, -2, 3, 0.5}}}).size() == 2);
+}
+
+TEST_CASE(
+    "the reference interpreter merges the axes that an op leaves alone, as kernels have them") {
+  for (const auto& [shape, last] : {std::pair{sn::shape_vector{2, 2, 3}, 3.0}, {{12}, 12.0}}) {
+    ir::graph g;
+    ir::symbolic_shape dims;
+    for (std::int64_t extent : shape) dims.push_back(ir::dim(extent));
+    const handle x(ir::argument(g, dtype::f32, 0, dims));
+    g.outputs = {{sn::custom<cumulative_sum>(x, 0).node.id, -1}};
+    const auto r = ir::interpret(g, std::vector{ir::filled(dtype::f32, shape, 1)});
+    CHECK(r[0].shape == shape);
+    CHECK(r[0].data[2] == 3);
+    CHECK(r[0].data.back() == last);
+  }
 }
 
 TEST_CASE("what is wrong is said in the op's name") {

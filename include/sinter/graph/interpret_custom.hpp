@@ -14,17 +14,16 @@
 
 namespace sinter::ir {
 
-/// The extents that a custom op gets: where it leaves leading axes alone, these are one.
-inline shape_vector custom_shape(const custom_op& custom, const shape_vector& shape) {
+// The shape of an array as the op gets it: the axes that it leaves alone as one.
+inline shape_vector merged_rows(const custom_op& custom, const shape_vector& shape,
+                                std::size_t leading) {
   if (custom.core_axes < 0) return shape;
-  const auto leading = shape.size() - static_cast<std::size_t>(custom.core_axes);
   shape_vector out{1};
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
     if (axis < leading)
       out[0] *= shape[axis];
     else
       out.push_back(shape[axis]);
-  }
   return out;
 }
 
@@ -32,11 +31,13 @@ inline shape_vector custom_shape(const custom_op& custom, const shape_vector& sh
 inline void interpret_custom(const custom_op& custom, std::span<const reference_tensor* const> in,
                              reference_tensor& out, std::span<const double> attributes) {
   std::vector<std::vector<std::byte>> bytes(in.size() + 1);
-  std::vector<shape_vector> shapes;
-  for (const reference_tensor* x : in) shapes.push_back(custom_shape(custom, x->shape));
-  shapes.push_back(custom_shape(custom, out.shape));
   std::vector<custom_input> operands;
   const auto is_kept = [](dtype type) { return is_floating(type); };
+  const std::size_t leading =
+      custom.core_axes < 0 ? 0 : in[0]->shape.size() - static_cast<std::size_t>(custom.core_axes);
+  std::vector<shape_vector> shapes;
+  for (const reference_tensor* x : in) shapes.push_back(merged_rows(custom, x->shape, leading));
+  shapes.push_back(merged_rows(custom, out.shape, leading));
   for (std::size_t i = 0; i < in.size(); ++i) {
     const reference_tensor& x = *in[i];
     const std::span<const std::int64_t> shape(shapes[i].begin(), shapes[i].size());
