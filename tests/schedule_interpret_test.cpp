@@ -65,7 +65,7 @@ std::vector<sinter::planning::schedule> check_levels(const sinter::ir::graph& gr
   CHECK(difference(executed, expected) == "");
   const std::string found = difference(test_support::interpret(schedules, arguments), expected);
   if (!found.empty()) FAIL_CHECK(found << "\n" << sinter::ir::to_text(graph) << text);
-  CHECK(sinter::planning::parse_schedules(text) == schedules);
+  CHECK(sinter::planning::parse_schedules(text, test_support::named_custom_ops) == schedules);
   return schedules;
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("graph, schedule and executor agree on every kind of nest") {
   bool threads = false, partials = false, computes_operands = false, second_product = false;
   for (const test_support::named_graph& each : test_support::named_graphs()) {
     CAPTURE(each.name);
-    const sinter::ir::graph graph = sinter::ir::parse_graph(each.text);
+    const sinter::ir::graph graph = test_support::graph_of(each);
     for (const auto& s :
          check_levels(graph, test_support::arguments_of(graph), each.frozen, code)) {
       find_kinds(s, found);
@@ -159,7 +159,7 @@ TEST_CASE("a lifetime that ends too early shows in the result") {
 TEST_CASE("arguments that do not fit, and indices out of range") {
   const sinter::program_code code = sinter::detail::all_code();
   const auto& all = test_support::named_graphs();
-  const auto graph = sinter::ir::parse_graph(all[1].text);
+  const auto graph = test_support::graph_of(all[1]);
   const auto arguments = test_support::arguments_of(graph);
   sinter::program p(graph, code);
   const auto schedules = test_support::schedules_of(p, arguments);

@@ -22,7 +22,7 @@ using sinter::planning::schedule;
 
 schedule schedule_of(const std::string& text, const std::vector<bool>& frozen = {}) {
   static const sinter::program_code code = sinter::detail::all_code();
-  const sinter::ir::graph graph = sinter::ir::parse_graph(text);
+  const sinter::ir::graph graph = sinter::ir::parse_graph(text, test_support::named_custom_ops);
   sinter::program p(graph, code);
   return test_support::schedules_of(p, test_support::arguments_of(graph), frozen).back();
 }
@@ -159,6 +159,52 @@ TEST_CASE("names of one memory are one group") {
                  &y = s.plan.buffers[static_cast<std::size_t>(b.buffer)];
       if (a.group == b.group) CHECK(x.offset == y.offset);
     }
+}
+
+TEST_CASE("a custom op on rows: tasks of rows, each of them whole") {
+  const schedule s = schedule_named("rows of a custom op");
+  const auto of = [&](const std::string& name) {
+    for (std::size_t i = 0; i < s.plan.nests.size(); ++i)
+      if (s.plan.nests[i].custom != nullptr && s.plan.nests[i].custom->name == name) return i;
+    FAIL("no nest of " << name);
+    return std::size_t{0};
+  };
+  const auto& item = s.items[of("scaled_sums")];
+  CHECK(item.flops == 12 * 40 * 15 * 100);
+  CHECK(item.bytes_read == 4 * 40 * 15 * 100);
+  CHECK(item.bytes_written == item.bytes_read);
+  CHECK(item.reductions.empty());
+  CHECK(item.hints.empty());
+  REQUIRE(item.iterations.size() == 1);
+  const auto& it = item.iterations[0];
+  CHECK(it.axes[1].role == sinter::planning::axis_role::parallel);
+  CHECK(it.axes[2].role == sinter::planning::axis_role::whole);
+  REQUIRE(it.loops.size() == 2);
+  CHECK(it.loops[0].axes == std::vector{0, 1});
+  CHECK(it.loops[0].levels[loop::task].to == mapped_to::threads);
+  CHECK(steps(it.loops[0]) == std::vector<std::int64_t>{32768 / 100, 32768 / 100, 1});
+  CHECK(steps(it.loops[1]) == std::vector<std::int64_t>{100, 100, 1});
+  // Its work does not pay for threads.
+  CHECK(s.items[of("mirrored")].iterations[0].loops[0].levels[loop::task].to == mapped_to::serial);
+}
+
+TEST_CASE("a custom op on whole arrays is one task, in another one's body it is a step") {
+  const schedule whole = schedule_named("custom ops on arrays");
+  for (std::size_t i = 0; i < whole.items.size(); ++i) {
+    const auto* custom = whole.plan.nests[i].custom;
+    if (custom == nullptr || custom->name != "segment_total") continue;
+    const auto& it = whole.items[i].iterations.at(0);
+    for (const auto& a : it.axes) CHECK(a.role == sinter::planning::axis_role::whole);
+    CHECK(it.loops[0].axes.empty());
+    CHECK(it.loops[1].levels[loop::task].step == 45);
+  }
+  const schedule among = schedule_named("a custom op among others");
+  int steps = 0;
+  for (const auto& n : among.plan.nests) {
+    CHECK(n.kind == sinter::planning::nest_kind::tile);
+    for (const auto& s : n.body) steps += s.custom != nullptr ? 1 : 0;
+  }
+  CHECK(steps == 1);
 }
 
 TEST_CASE("copies read and write, and compute nothing") {

@@ -2,6 +2,8 @@
 // Schedules as text: what is written is read back, errors have line and column, and no text does
 // anything but that.
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <random>
 #include <string>
 
@@ -13,12 +15,13 @@
 #include <sinter/sinter.hpp>
 
 namespace sn = sinter;
+using sinter::planning::schedule;
 
 namespace {
 
 std::string text_of(const test_support::named_graph& each) {
   static const sinter::program_code code = sinter::detail::all_code();
-  const sinter::ir::graph graph = sinter::ir::parse_graph(each.text);
+  const sinter::ir::graph graph = test_support::graph_of(each);
   sinter::program p(graph, code);
   std::string out;
   for (const auto& s :
@@ -29,7 +32,7 @@ std::string text_of(const test_support::named_graph& each) {
 
 std::string fault(const std::string& text) {
   try {
-    sinter::planning::parse_schedules(text);
+    sinter::planning::parse_schedules(text, test_support::named_custom_ops);
   } catch (const sinter::error& e) {
     return e.what();
   }
@@ -48,7 +51,7 @@ TEST_CASE("text of every kind of nest is read back and written again") {
   for (const test_support::named_graph& each : test_support::named_graphs()) {
     CAPTURE(each.name);
     const std::string text = text_of(each);
-    const auto all = sinter::planning::parse_schedules(text);
+    const auto all = sinter::planning::parse_schedules(text, test_support::named_custom_ops);
     std::string again;
     for (const auto& s : all) again += sinter::planning::to_text(s);
     CHECK(again == text);
@@ -58,7 +61,8 @@ TEST_CASE("text of every kind of nest is read back and written again") {
 
 TEST_CASE("schedules are equal only if all of them is") {
   const auto& all = test_support::named_graphs();
-  const auto a = sinter::planning::parse_schedules(text_of(all[2])).back();
+  const auto a =
+      sinter::planning::parse_schedules(text_of(all[2]), test_support::named_custom_ops).back();
   CHECK(a == a);
   auto b = a;
   b.items[0].reductions[0].block += 1;
@@ -66,7 +70,90 @@ TEST_CASE("schedules are equal only if all of them is") {
   b = a;
   b.plan.nests[0].body.back().operands[0] = 0;
   CHECK(!(a == b));
-  CHECK(!(a == sinter::planning::parse_schedules(text_of(all[1])).back()));
+  CHECK(
+      !(a ==
+        sinter::planning::parse_schedules(text_of(all[1]), test_support::named_custom_ops).back()));
+}
+
+TEST_CASE("numbers are compared and written bit by bit") {
+  const auto s =
+      sinter::planning::parse_schedules(text_of({"", R"(%0 = argument {number: 0} : f32[4, 3]
+%1 = pad(%0) {before: [1, 0], after: [0, 2], fill: nan} : f32[5, 5]
+output: %1
+)"}))
+          .back();
+  const auto fill = [](schedule& of) -> double& {
+    for (auto& n : of.plan.nests)
+      if (n.kind == sinter::planning::nest_kind::assemble) return n.fill;
+    throw sn::graph_error("no fill");
+  };
+  auto t = s;
+  REQUIRE(std::isnan(fill(t)));
+  CHECK(s == s);
+  const double others[] = {-fill(t), std::bit_cast<double>(0x7ff8000000000123), 0.0, -0.0, 0.1};
+  for (double each : others) {
+    fill(t) = each;
+    CHECK(t == t);
+    CHECK(!(t == s));
+    const auto again = sinter::planning::parse_schedule(sinter::planning::to_text(t));
+    CHECK(again == t);
+  }
+  auto zero = s;
+  fill(zero) = 0;
+  fill(t) = -0.0;
+  CHECK(!(zero == t));
+}
+
+TEST_CASE("custom ops are found by name among those that are given") {
+  const auto& all = test_support::named_graphs();
+  for (const std::string name :
+       {"a custom op among others", "rows of a custom op", "custom ops on arrays"}) {
+    CAPTURE(name);
+    const std::string text =
+        text_of(*std::ranges::find(all, name, &test_support::named_graph::name));
+    CHECK(fault(text) == "");
+    try {
+      sinter::planning::parse_schedules(text);
+      FAIL("no ops were given");
+    } catch (const sn::graph_error& e) {
+      CHECK(std::string(e.what()).find("custom ops must be given to the parser") !=
+            std::string::npos);
+    }
+  }
+  const std::string rows =
+      text_of(*std::ranges::find(all, "rows of a custom op", &test_support::named_graph::name));
+  CHECK(rows.find("custom over [40, 15, 100] of scaled_sums {scale: 0.5}") != std::string::npos);
+  CHECK(fault(replaced(rows, "of scaled_sums", "of squash")).find("no such op on arrays") !=
+        std::string::npos);
+  CHECK(fault(replaced(rows, "{scale: 0.5}", "{size: 0.5}")).find("expected 'scale'") !=
+        std::string::npos);
+  CHECK(fault(replaced(rows, " {scale: 0.5}", "")).find("expected '{'") != std::string::npos);
+  CHECK(fault(replaced(rows, "map tanh", "map scaled_sums")).find("there is no op") !=
+        std::string::npos);
+  CHECK(fault(replaced(rows, "map tanh", "map custom_map")).find("there is no op") !=
+        std::string::npos);
+}
+
+TEST_CASE("a custom op copies a strided operand first") {
+  auto f = sn::fuse([](auto x) { return sn::custom<test_support::scaled_sums>(x, 2); });
+  sn::tensor<float, 2> x(6, 40);
+  for (int i = 0; i < 240; ++i) x.data()[i] = static_cast<float>(i % 7);
+  const sn::view<const float, 2> turned(x.data(), {40, 6}, {1, 40});
+  const auto s =
+      sinter::planning::parse_schedule(f.schedule(turned), test_support::named_custom_ops);
+  REQUIRE(s.items.size() == 1);
+  REQUIRE(s.items[0].hints.size() == 1);
+  CHECK(s.items[0].hints[0].kind == sinter::planning::hint_kind::copy);
+  CHECK(s.items[0].hints[0].bytes == 960);
+  sinter::ir::reference_tensor in = sinter::ir::filled(sn::dtype::f32, {40, 6}, 0);
+  for (int i = 0; i < 40; ++i)
+    for (int j = 0; j < 6; ++j) in.data[static_cast<std::size_t>(6 * i + j)] = turned(i, j);
+  const auto results = sinter::planning::interpret_schedule(s, std::vector{in});
+  const sn::tensor<float, 2> y = f(turned);
+  CHECK(std::equal(y.data(), y.data() + 240, results.outputs[0].data.begin()));
+  CHECK(sinter::planning::parse_schedule(f.schedule(x), test_support::named_custom_ops)
+            .items[0]
+            .hints.empty());
 }
 
 TEST_CASE("a fused function gives its schedule, with symbols, and for strided views") {

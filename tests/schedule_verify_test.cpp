@@ -20,7 +20,7 @@ schedule schedule_named(const std::string& name) {
   static const sinter::program_code code = sinter::detail::all_code();
   for (const test_support::named_graph& each : test_support::named_graphs()) {
     if (each.name != name) continue;
-    const sinter::ir::graph graph = sinter::ir::parse_graph(each.text);
+    const sinter::ir::graph graph = test_support::graph_of(each);
     sinter::program p(graph, code);
     return test_support::schedules_of(p, test_support::arguments_of(graph), each.frozen).back();
   }
@@ -272,4 +272,95 @@ TEST_CASE("nests: shapes, dtypes, views and steps") {
         }}});
   check_all("indexed", {{"axis", [&](schedule& s) { of(s, kind::gather).axis = 4; }},
                         {"access", [&](schedule& s) { of(s, kind::gather).axis = 1; }}});
+}
+
+TEST_CASE("custom ops: what they are given, and how it is divided") {
+  const auto of = [](schedule& s, const std::string& name) {
+    for (std::size_t i = 0; i < s.plan.nests.size(); ++i)
+      if (s.plan.nests[i].custom != nullptr && s.plan.nests[i].custom->name == name) return i;
+    throw sinter::graph_error("no nest of " + name);
+  };
+  const auto nest = [&](schedule& s) -> sinter::planning::nest& {
+    return s.plan.nests[of(s, "scaled_sums")];
+  };
+  const auto walk = [&](schedule& s) -> sinter::planning::iteration& {
+    return s.items[of(s, "scaled_sums")].iterations[0];
+  };
+  const auto hint = [&](schedule& s, sinter::planning::hint_kind what, std::int64_t bytes) {
+    const std::size_t i = of(s, "scaled_sums");
+    s.items[i].hints = {{what, s.plan.nests[i].accesses[0].buffer, bytes}};
+  };
+  check_all(
+      "rows of a custom op",
+      {{"custom op: custom nests have one", [&](schedule& s) { nest(s).custom = nullptr; }},
+       {"custom op: is element-wise",
+        [&](schedule& s) { nest(s).custom = &sinter::custom_op_of<test_support::squash>; }},
+       {"accesses: one per operand",
+        [&](schedule& s) { nest(s).custom = &sinter::custom_op_of<test_support::segment_total>; }},
+       {"attributes: another number",
+        [&](schedule& s) { nest(s).custom = &sinter::custom_op_of<test_support::mirrored>; }},
+       {"attributes: another number", [&](schedule& s) { nest(s).custom_attributes.clear(); }},
+       {"space: is not what the op gives",
+        [&](schedule& s) {
+          nest(s).space = {sinter::ir::dim(600), sinter::ir::dim(100)};
+        }},
+       {"stores: a custom op", [&](schedule& s) { nest(s).stores.push_back(nest(s).stores[0]); }},
+       {"flops", [&](schedule& s) { s.items[of(s, "scaled_sums")].flops -= 1; }},
+       {"axis 2 role",
+        [&](schedule& s) { walk(s).axes[2].role = sinter::planning::axis_role::parallel; }},
+       {"axis 1 role",
+        [&](schedule& s) { walk(s).axes[1].role = sinter::planning::axis_role::whole; }},
+       {"loops: one over the rows",
+        [&](schedule& s) {
+          walk(s).loops[0].axes = {1, 0};
+        }},
+       {"loop 0 level 0 step: tasks",
+        [&](schedule& s) {
+          walk(s).loops[0].levels[0].step = walk(s).loops[0].levels[1].step = 300;
+        }},
+       {"loop 0 level 1 step", [&](schedule& s) { walk(s).loops[0].levels[1].step = 100; }},
+       {"loop 1 level 0 step",
+        [&](schedule& s) {
+          walk(s).loops[1].levels[0].step = walk(s).loops[1].levels[1].step = 50;
+        }},
+       {"loop 1 level 2 step",
+        [&](schedule& s) {
+          walk(s).loops[1].levels[2] = {mapped_to::lanes, 4};
+        }},
+       {"iteration custom 0: is missing",
+        [&](schedule& s) { s.items[of(s, "scaled_sums")].iterations.clear(); }},
+       {"hint 0 kind",
+        [&](schedule& s) { hint(s, sinter::planning::hint_kind::pack, 4 * 40 * 15 * 100); }},
+       {"hint 0 bytes: no operand",
+        [&](schedule& s) { hint(s, sinter::planning::hint_kind::copy, 4 * 40 * 15); }}});
+  check_all("custom ops on arrays",
+            {{"custom op: segment_total: ",
+              [&](schedule& s) {
+                auto& n = s.plan.nests[of(s, "segment_total")];
+                n.accesses[1] = n.accesses[0];
+              }},
+             {"custom op: segment_total: ",
+              [&](schedule& s) { s.plan.nests[of(s, "segment_total")].custom_attributes[0] = 0; }},
+             {"space: is not what the op gives", [&](schedule& s) {
+                s.plan.nests[of(s, "segment_total")].custom_attributes[0] = 4;
+              }}});
+  const auto step = [](schedule& s) -> sinter::planning::step& {
+    for (auto& n : s.plan.nests)
+      for (auto& each : n.body)
+        if (each.custom != nullptr) return each;
+    throw sinter::graph_error("no custom step");
+  };
+  check_all(
+      "a custom op among others",
+      {{"op: maps of a custom op have one", [&](schedule& s) { step(s).custom = nullptr; }},
+       {"op: maps of a custom op have one",
+        [&](schedule& s) { step(s).code = sinter::ir::op::add; }},
+       {"op: is not element-wise",
+        [&](schedule& s) { step(s).custom = &sinter::custom_op_of<test_support::scaled_sums>; }},
+       {"operands", [&](schedule& s) { step(s).operands.pop_back(); }},
+       {"dtype: custom ops compute", [&](schedule& s) { step(s).type = sinter::dtype::i32; }},
+       {"dtype", [&](schedule& s) { step(s).type = sinter::dtype::f64; }},
+       {"custom op: custom nests have one", [&](schedule& s) {
+          s.plan.nests[0].custom = &sinter::custom_op_of<test_support::mirrored>;
+        }}});
 }

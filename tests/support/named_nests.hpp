@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "named_custom_ops.hpp"
 #include <sinter/graph/interpret.hpp>
 #include <sinter/graph/parse.hpp>
 
@@ -141,12 +142,46 @@ output: %5
 output: %7 -> argument 1
 output: %8
 )"},
+      {"a custom op among others", R"(%0 = argument {number: 0} : f32[100, 600]
+%1 = argument {number: 1} : f32[600]
+%2 = exp(%1) : f32[600]
+%3 = reshape(%2) : f32[1, 600]
+%4 = broadcast_to(%3) : f32[100, 600]
+%5 = squash(%0, %4) : f32[100, 600]
+%6 = add(%5, %0) : f32[100, 600]
+%7 = reduce_max(%6) {axes: [1]} : f32[100, 1]
+output: %6
+output: %7
+)"},
+      {"rows of a custom op", R"(%0 = argument {number: 0} : f32[40, 15, 100]
+%1 = tanh(%0) : f32[40, 15, 100]
+%2 = scaled_sums(%1) {scale: 0.5} : f32[40, 15, 100]
+%3 = mirrored(%2) : f32[40, 15, 100]
+%4 = relu(%3) : f32[40, 15, 100]
+output: %4
+)"},
+      {"custom ops on arrays", R"(%0 = argument {number: 0} : f64[12, 9]
+%1 = iota {axis: 0} : i32[12]
+%2 = constant {value: 5} : i32[]
+%3 = mod(%1, %2) : i32[12]
+%4 = segment_total(%0, %3) {segments: 5} : f64[5, 9]
+%5 = scaled_sums(%3) {scale: -3} : i32[12]
+%6 = argument {number: 1} : f32[0, 4]
+%7 = mirrored(%6) : f32[0, 4]
+output: %4
+output: %5
+output: %7
+)"},
       {"another shape of an argument", R"(%0 = argument {number: 0} : f32[6, 20]
 %1 = reshape(%0) : f32[120]
 output: %1
 )"},
   };
   return all;
+}
+
+inline sinter::ir::graph graph_of(const named_graph& each) {
+  return sinter::ir::parse_graph(each.text, named_custom_ops);
 }
 
 // Values in [-1, 1) of the arguments, the same on every machine.

@@ -161,6 +161,7 @@ class access_index {
                reach(s.dims[2 * axis], s.result[axis] - 1, attributes[axis]) >= s.operand[axis]))
             return "slice out of bounds";
         return "";
+      case ir::op::recompute: return s.result == s.operand ? "" : "recompute to another shape";
       case ir::op::flip:
         return attributes.size() == 1 && s.result == s.operand ? "" : "flip to another shape";
       case ir::op::windows: {

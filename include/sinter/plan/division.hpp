@@ -109,6 +109,10 @@ constexpr std::int64_t gathered_rows(std::int64_t width) {
   return std::max<std::int64_t>(1, elements_per_task / std::max<std::int64_t>(1, width));
 }
 
+/// Rows of a custom op that one task takes; `widest`: elements that the array with most of them has
+/// in a row.
+constexpr std::int64_t custom_rows(std::int64_t widest) { return gathered_rows(widest); }
+
 /// Columns of a scatter_add that one task takes; it sees all updates, so their order is kept. 16
 /// columns fill a line.
 constexpr std::int64_t scattered_columns(std::int64_t before, std::int64_t width) {

@@ -3,6 +3,7 @@
 // in the order of the loops, in double.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -63,6 +64,14 @@ double evaluate_region(const ir::region& r, const Leaf& leaf) {
                       code == ir::op::equal || code == ir::op::not_equal);
   }
   return values.back();
+}
+
+// One element of a custom op; operand(k) is operand k.
+template <class Operand>
+double custom_element(const ir::custom_op& custom, const Operand& operand) {
+  std::array<double, ir::max_custom_operands> values{};
+  for (std::size_t k = 0; k < static_cast<std::size_t>(custom.arity); ++k) values[k] = operand(k);
+  return custom.element(values.data());
 }
 
 // The axes that a row-level value does not have.
@@ -220,6 +229,8 @@ class body_interpreter {
             to = evaluate_region(s.fused->structure, [&](int k) {
               return operand(static_cast<std::size_t>(k), index);
             });
+          else if (s.custom != nullptr)
+            to = custom_element(*s.custom, [&](std::size_t k) { return operand(k, index); });
           else if (s.code == ir::op::cast)
             to = ir::cast_scalar(from, s.type, operand(0, index));
           else if (s.code == ir::op::bitcast)

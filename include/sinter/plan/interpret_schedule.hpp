@@ -43,6 +43,7 @@ class schedule_interpreter {
       case nest_kind::gather: return run_gather(n);
       case nest_kind::scatter_add: return run_scatter_add(n);
       case nest_kind::alias: return run_alias(n);
+      case nest_kind::custom: return run_custom(n);
       case nest_kind::pack: return run_pack(n);
     }
   }
@@ -326,6 +327,61 @@ class schedule_interpreter {
     walk_all(require(work_kind::pack, 0), [&](const shape_vector& index) {
       memory_.write(target, memory_.index_of(target, index[0] * width + index[1]),
                     from(batch, index[0], index[1]));
+    });
+  }
+
+  // ---- custom ops
+
+  // As many rows of each array as a task has, or whole arrays.
+  void run_custom(const nest& n) {
+    const loop& rows = require(work_kind::custom, 0).loops.front();
+    const std::size_t leading = custom_leading_axes(n);
+    const shape_vector space = evaluate(n.space);
+    if (n.custom->core_axes < 0) return run_custom_part(n, 0, 0, 1);
+    std::int64_t count = 1;
+    for (std::size_t axis = 0; axis < leading; ++axis) count *= space[axis];
+    const std::int64_t step = rows.levels[loop::task].step;
+    for (std::int64_t first = 0; first < count; first += step)
+      run_custom_part(n, leading, first, std::min(step, count - first));
+  }
+
+  // Rows [first, first + count) of the first axes as one; without such axes all there is.
+  void run_custom_part(const nest& n, std::size_t leading, std::int64_t first, std::int64_t count) {
+    const auto part_of = [&](const shape_vector& shape) {
+      if (n.custom->core_axes < 0) return shape;
+      shape_vector out{count};
+      for (std::size_t axis = leading; axis < shape.size(); ++axis) out.push_back(shape[axis]);
+      return out;
+    };
+    // Calls visit(index) for the elements of these rows in an array of such a shape.
+    const auto for_each = [&](const shape_vector& shape, const auto& visit) {
+      const std::int64_t elements = element_count(part_of(shape));
+      const std::int64_t begin = count == 0 ? 0 : elements / count * first;
+      for (std::int64_t i = begin; i < begin + elements; ++i) {
+        shape_vector index = shape_vector::filled(shape.size(), 0);
+        std::int64_t position = i;
+        for (std::size_t axis = shape.size(); axis-- > 0; position /= shape[axis])
+          index[axis] = position % shape[axis];
+        visit(index);
+      }
+    };
+    std::vector<ir::reference_tensor> operands;
+    for (const access& a : n.accesses) {
+      const access_index find(s_.plan, a, s_.symbols);
+      operands.push_back({memory_.type(a.buffer), part_of(find.seen()), {}});
+      for_each(find.seen(), [&](const shape_vector& index) {
+        operands.back().data.push_back(memory_.read(a.buffer, find(index)));
+      });
+    }
+    std::vector<const ir::reference_tensor*> in;
+    for (const ir::reference_tensor& x : operands) in.push_back(&x);
+    const int target = n.stores[0].buffer;
+    const shape_vector& whole = memory_.shape(target);
+    ir::reference_tensor out = ir::filled(memory_.type(target), part_of(whole), 0);
+    ir::interpret_custom(*n.custom, in, out, n.custom_attributes);
+    std::size_t position = 0;
+    for_each(whole, [&](const shape_vector& index) {
+      memory_.write(target, index, out.data[position++]);
     });
   }
 

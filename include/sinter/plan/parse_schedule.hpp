@@ -3,28 +3,25 @@
 // and lists have limits, what is read goes through the verifier, and errors say line and column.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <sinter/graph/text_reader.hpp>
+#include <sinter/plan/nest_reader.hpp>
 #include <sinter/plan/schedule.hpp>
-#include <sinter/plan/schedule_names.hpp>
 #include <sinter/plan/verify_schedule.hpp>
 
 namespace sinter::planning {
 
 namespace detail {
 
-class schedule_parser {
+class schedule_parser : private nest_reader {
  public:
-  explicit schedule_parser(std::string_view text) : in_(text, dims_, "parse_schedule") {}
+  using nest_reader::nest_reader;
 
   std::vector<schedule> run() {
     std::vector<schedule> out;
@@ -33,119 +30,10 @@ class schedule_parser {
   }
 
  private:
-  static constexpr std::int64_t list_limit = 4096;
-  static constexpr std::int64_t extent_limit = ir::detail::number_limit;
-
-  // ---- pieces of lines
-
-  void skip_lines() {
-    while (!in_.at_end() && in_.at_end_of_line()) in_.end_line();
-  }
-  void end_line() {
-    in_.end_line();
-    skip_lines();
-  }
-  void words(std::string_view all) {
-    const std::size_t start = in_.place();
-    while (!all.empty()) {
-      const std::size_t end = std::min(all.find(' '), all.size());
-      if (!in_.accept_word(all.substr(0, end)))
-        in_.fail_at(start, "expected '" + std::string(all.substr(0, end)) + "'");
-      all.remove_prefix(std::min(end + 1, all.size()));
-    }
-  }
-  template <class Enum>
-  Enum word(std::string_view what) {
-    const std::size_t start = in_.place();
-    const std::string_view found = in_.word();
-    for (std::size_t i = 0; i < words_of<Enum>.size(); ++i)
-      if (words_of<Enum>[i] == found) return static_cast<Enum>(i);
-    in_.fail_at(start, "there is no " + std::string(what) + " '" + std::string(found) + "'");
-  }
-  dtype type() {
-    const std::size_t start = in_.place();
-    const std::string_view found = in_.word();
-    for (int i = 0; i < dtype_count; ++i)
-      if (name(static_cast<dtype>(i)) == found) return static_cast<dtype>(i);
-    in_.fail_at(start, "there is no dtype '" + std::string(found) + "'");
-  }
-  ir::op op() {
-    const std::size_t start = in_.place();
-    const std::string_view found = in_.word();
-    for (const ir::op_info& each : ir::op_table)
-      if (each.name == found) return each.code;
-    in_.fail_at(start, "there is no op '" + std::string(found) + "'");
-  }
-  std::int64_t size(std::int64_t most = extent_limit) { return in_.integer(0, most); }
-  int small() { return static_cast<int>(in_.integer(0, 1'000'000)); }
-  double real() { return in_.number(dtype::f64); }
-  std::int64_t any_integer() {
-    return in_.integer(std::numeric_limits<std::int64_t>::min(),
-                       std::numeric_limits<std::int64_t>::max());
-  }
-  template <class Add>
-  void list(std::size_t most, const Add& add) {
-    std::size_t count = 0;
-    in_.list("[", "]", [&] {
-      if (count++ == most) in_.fail("the list is too long");
-      add();
-    });
-  }
-  template <class Into>
-  void bounded(const Into& into, std::size_t size) const {
-    if (into.size() >= size) in_.fail("too many of these");
-  }
-
-  // An extent whose value can be counted: symbols have their extents by now.
-  ir::dim extent() {
-    const std::size_t start = in_.place();
-    const ir::dim out = in_.extent();
-    check(out, start);
-    return out;
-  }
-  ir::symbolic_shape shape() {
-    const std::size_t start = in_.place();
-    const ir::symbolic_shape out = in_.shape();
-    std::int64_t elements = 1;
-    for (ir::dim d : out) {
-      check(d, start);
-      elements = ir::detail::saturating_mul(
-          elements, std::max<std::int64_t>(1, dims_.evaluate(d, s_.symbols)));
-    }
-    if (elements > extent_limit) in_.fail_at(start, "the shape is too large");
-    return out;
-  }
-  // Ranges saturate, evaluation does not: the extents at hand as ranges first.
-  void check(ir::dim d, std::size_t start) const {
-    if (d.is_constant()) {
-      if (d.constant() > extent_limit) in_.fail_at(start, "the extent is too large");
-      return;
-    }
-    if (!knows_all_symbols()) in_.fail_at(start, "a symbol has no extent");
-    const ir::extent_range r = at_hand().range(d);
-    if (r.high > extent_limit || r.low < -extent_limit)
-      in_.fail_at(start, "the extent is too large");
-  }
-  ir::dim_table at_hand() const {
-    ir::dim_table out = dims_;
-    for (std::size_t i = 0; i < s_.symbols.size(); ++i)
-      out.describe(static_cast<std::int64_t>(i), {"", {s_.symbols[i], s_.symbols[i]}});
-    return out;
-  }
-  bool knows_all_symbols() const {
-    for (std::size_t i = 0; i < dims_.size(); ++i)
-      if (const ir::dim d = ir::dim::expression(i);
-          dims_.kind(d) == ir::dim_kind::symbol &&
-          static_cast<std::size_t>(dims_.operands(d)[0]) >= s_.symbols.size())
-        return false;
-    return true;
-  }
-
-  // ---- lines
-
   schedule read_schedule() {
     dims_ = {};
     s_ = {};
+    symbols_ = {};
     fused_ = {};
     const std::size_t start = in_.place();
     words("schedule");
@@ -172,6 +60,7 @@ class schedule_parser {
     words("end");
     end_line();
     s_.plan.dims = dims_;
+    s_.symbols = symbols_;
     s_.fused = fused_.share();
     try {
       verify_schedule(s_);
@@ -184,7 +73,7 @@ class schedule_parser {
   // symbol 0: batch in 1..4096 = 32
   void read_symbol() {
     const std::int64_t number = size(static_cast<std::int64_t>(ir::detail::expression_limit) - 1);
-    if (number != static_cast<std::int64_t>(s_.symbols.size()))
+    if (number != static_cast<std::int64_t>(symbols_.size()))
       in_.fail("symbols come in their order");
     in_.expect(":");
     const std::size_t place = in_.place();
@@ -204,7 +93,7 @@ class schedule_parser {
       range.high = in_.integer(range.low, ir::extent_range::highest);
       in_.expect("=");
     }
-    s_.symbols.push_back(size());
+    symbols_.push_back(size());
     if (!own.empty() || !(range == ir::extent_range{})) dims_.describe(number, {own, range});
     dims_.symbol(number);
     end_line();
@@ -340,197 +229,6 @@ class schedule_parser {
     s_.items.push_back(std::move(item));
   }
 
-  nest read_nest(int depth) {
-    if (depth > 1) in_.fail("parts have no parts");
-    nest n;
-    n.kind = word<nest_kind>("kind of nest");
-    words("over");
-    n.space = shape();
-    if (in_.accept_word("order"))
-      list(static_cast<std::size_t>(max_rank), [&] { n.axis_order.push_back(small()); });
-    if (in_.accept_word("inner")) n.inner_axes = static_cast<int>(size(max_rank));
-    if (in_.accept_word("reduces")) {
-      n.column_first = static_cast<int>(size(max_rank));
-      in_.expect("..");
-      n.column_last = static_cast<int>(size(max_rank));
-    }
-    n.transpose_a = in_.accept_word("transpose_a");
-    n.transpose_b = in_.accept_word("transpose_b");
-    n.packed_b = in_.accept_word("packed_b");
-    n.transpose_values = in_.accept_word("transpose_values");
-    n.product_in_scratch = in_.accept_word("product_in_scratch");
-    if (in_.accept_word("scale")) n.score_scale = real();
-    if (in_.accept_word("hides")) {
-      n.hidden.any = true;
-      n.hidden.value = real();
-      words("behind");
-      n.hidden.offset = extent();
-    }
-    if (in_.accept_word("axis")) n.axis = static_cast<int>(size(max_rank));
-    if (in_.accept_word("fill")) n.fill = real();
-    end_line();
-    while (in_.accept_word("access")) {
-      bounded(n.accesses, list_limit);
-      if (small() != static_cast<int>(n.accesses.size())) in_.fail("accesses come in their order");
-      in_.expect(":");
-      n.accesses.push_back(read_access());
-    }
-    while (in_.accept_word("piece")) {
-      bounded(n.pieces, list_limit);
-      piece p;
-      words("at");
-      p.offset = shape();
-      in_.expect(":");
-      p.source = read_access();
-      n.pieces.push_back(std::move(p));
-    }
-    while (in_.accept_word("operand")) {
-      auto& parts = n.prologues[static_cast<std::size_t>(size(1))];
-      bounded(parts, list_limit);
-      operand_part part;
-      words("from");
-      part.offset = extent();
-      words("over");
-      part.space = shape();
-      end_line();
-      part.body = read_body();
-      words("done");
-      end_line();
-      parts.push_back(std::move(part));
-    }
-    n.body = read_body();
-    while (in_.accept_word("store")) {
-      bounded(n.stores, list_limit);
-      store st;
-      if (in_.accept("%")) st.step = small();
-      words("to buffer");
-      st.buffer = small();
-      n.stores.push_back(st);
-      end_line();
-    }
-    while (in_.accept_word("part")) {
-      bounded(n.parts, list_limit);
-      in_.expect(":");
-      n.parts.push_back(read_nest(depth + 1));
-      words("takes");
-      n.parts.back().predicted_nanoseconds = real();
-      words("ns");
-      end_line();
-    }
-    return n;
-  }
-
-  access read_access() {
-    access a;
-    words("buffer");
-    a.buffer = small();
-    words("as");
-    a.shape = shape();
-    while (in_.accept("|")) {
-      bounded(a.steps, 64);
-      view_step v;
-      v.code = op();
-      v.operand = shape();
-      words("to");
-      v.result = shape();
-      if (in_.accept_word("by"))
-        list(static_cast<std::size_t>(max_rank), [&] { v.attributes.push_back(size()); });
-      if (in_.accept_word("with"))
-        list(2 * static_cast<std::size_t>(max_rank), [&] { v.dims.push_back(extent()); });
-      a.steps.push_back(v);
-    }
-    end_line();
-    return a;
-  }
-
-  std::vector<step> read_body() {
-    std::vector<step> body;
-    while (in_.accept("%")) {
-      bounded(body, list_limit);
-      if (small() != static_cast<int>(body.size())) in_.fail("steps come in their order");
-      in_.expect("=");
-      body.push_back(read_step());
-    }
-    return body;
-  }
-
-  step read_step() {
-    step s;
-    s.kind = word<step_kind>("step");
-    bool is_constant = false;
-    std::size_t constant_place = 0;
-    switch (s.kind) {
-      case step_kind::load:
-      case step_kind::scalar:
-        words("access");
-        s.access = small();
-        break;
-      case step_kind::product:
-        if (in_.accept_word("access")) s.access = small();
-        s.attribute = in_.accept_word("transposed") ? 1 : 0;
-        break;
-      case step_kind::constant:
-        // The dtype behind it says how it is read.
-        is_constant = true;
-        constant_place = in_.place();
-        in_.skip_to(':');
-        break;
-      case step_kind::extent: s.extent = extent(); break;
-      case step_kind::iota:
-        words("axis");
-        s.attribute = size(max_rank);
-        break;
-      case step_kind::random:
-        words("stream");
-        s.attribute = any_integer();
-        break;
-      case step_kind::map:
-      case step_kind::reduce:
-        if (s.kind == step_kind::map && in_.accept("{"))
-          s.fused = fused_.find(read_region());
-        else
-          s.code = op();
-        break;
-      case step_kind::spread: break;
-    }
-    if (in_.accept_word("of")) list(ir::region::max_leaves, [&] { s.operands.push_back(small()); });
-    in_.expect(":");
-    s.type = type();
-    if (in_.accept_word("row")) s.level = level::row;
-    const std::size_t behind = in_.place();
-    if (is_constant) {
-      in_.go_to(constant_place);
-      s.constant = is_wide_integer(s.type) ? any_integer() : ir::bits_of(real());
-      in_.expect(":");
-      in_.go_to(behind);
-    }
-    end_line();
-    return s;
-  }
-
-  // f32 leaves 2 scalars 2: sub[0, 1, 0], exp[2, 0, 0]}
-  ir::region read_region() {
-    ir::region r;
-    r.type = type();
-    words("leaves");
-    r.leaf_count = static_cast<std::uint8_t>(size(ir::region::max_leaves));
-    words("scalars");
-    r.scalar_leaves = static_cast<std::uint32_t>(size((std::int64_t{1} << r.leaf_count) - 1));
-    in_.expect(":");
-    do {
-      if (r.node_count == ir::region::max_nodes) in_.fail("the region is too large");
-      const ir::op code = op();
-      std::array<int, 3> operands{};
-      std::size_t count = 0;
-      list(3, [&] {
-        operands[count++] = static_cast<int>(size(std::max(0, r.leaf_count + r.node_count - 1)));
-      });
-      r.add_node(code, operands[0], operands[1], operands[2]);
-    } while (in_.accept(","));
-    in_.expect("}");
-    return r;
-  }
-
   iteration read_iteration() {
     iteration it;
     it.work = word<work_kind>("work");
@@ -585,24 +283,24 @@ class schedule_parser {
     return r;
   }
 
-  ir::dim_table dims_;
-  ir::detail::text_reader in_;
   schedule s_;
-  fused_store fused_;
 };
 
 }  // namespace detail
 
 /// The schedules in a text, one after the other, as to_text wrote them: each equal to the one that
 /// was written. Throws graph_error with line and column (of the schedule's first line for what the
-/// verifier finds). Text from anywhere is safe: nothing else happens.
-inline std::vector<schedule> parse_schedules(std::string_view text) {
-  return detail::schedule_parser(text).run();
+/// verifier finds). Text from anywhere is safe: nothing else happens. `customs`: the custom ops
+/// that the text may name (sinter::custom_ops), whose shape rules the verifier asks.
+inline std::vector<schedule> parse_schedules(std::string_view text,
+                                             std::span<const ir::custom_op* const> customs = {}) {
+  return detail::schedule_parser(text, customs).run();
 }
 
 /// The same for a text of one schedule.
-inline schedule parse_schedule(std::string_view text) {
-  std::vector<schedule> all = parse_schedules(text);
+inline schedule parse_schedule(std::string_view text,
+                               std::span<const ir::custom_op* const> customs = {}) {
+  std::vector<schedule> all = parse_schedules(text, customs);
   if (all.size() != 1)
     throw graph_error("parse_schedule: " + std::to_string(all.size()) +
                       " schedules in the text, expected one");

@@ -18,9 +18,9 @@
 #include <sinter/plan/grouped.hpp>
 #include <sinter/plan/lower.hpp>
 #include <sinter/plan/memory.hpp>
+#include <sinter/plan/nest_order.hpp>
 #include <sinter/plan/order.hpp>
 #include <sinter/plan/preparation.hpp>
-#include <sinter/plan/nest_order.hpp>
 #include <sinter/plan/select.hpp>
 #include <sinter/plan/value_nests.hpp>
 

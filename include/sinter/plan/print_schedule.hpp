@@ -3,8 +3,10 @@
 // and what was decided for it. parse_schedule.hpp reads it back, all of it.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,7 +74,14 @@ class schedule_printer {
   }
 
  private:
-  static std::string number(double x) { return ir::number_text(dtype::f64, x); }
+  // Exact: of a NaN that is not the usual one, the bits.
+  static std::string number(double x) {
+    const std::int64_t bits = ir::bits_of(x);
+    const std::int64_t usual =
+        ir::bits_of(std::copysign(std::numeric_limits<double>::quiet_NaN(), x));
+    if (std::isnan(x) && bits != usual) return "bits " + std::to_string(bits);
+    return ir::number_text(dtype::f64, x);
+  }
   static std::string list(const auto& numbers) {
     std::string out;
     for (auto n : numbers) out += (out.empty() ? "" : ", ") + std::to_string(n);
@@ -136,8 +145,9 @@ class schedule_printer {
       case step_kind::random: out += " stream " + std::to_string(s.attribute); break;
       case step_kind::map:
       case step_kind::reduce:
-        out += " " + (s.fused != nullptr ? region_text(s.fused->structure)
-                                         : std::string(ir::name(s.code)));
+        out += " " + (s.fused != nullptr    ? region_text(s.fused->structure)
+                      : s.custom != nullptr ? std::string(s.custom->name)
+                                            : std::string(ir::name(s.code)));
         break;
       case step_kind::spread: break;
     }
@@ -149,6 +159,15 @@ class schedule_printer {
     for (std::size_t i = 0; i < body.size(); ++i)
       out += indent + "%" + std::to_string(i) + " = " + step_text(body[i]) + "\n";
     return out;
+  }
+
+  // " of cumulative_sum {from_end: 1}"
+  static std::string custom_text(const nest& n) {
+    std::string out;
+    for (std::size_t i = 0; i < n.custom_attributes.size(); ++i)
+      out += (i == 0 ? "" : ", ") + std::string(n.custom->attributes[i]) + ": " +
+             number(n.custom_attributes[i]);
+    return " of " + std::string(n.custom->name) + (out.empty() ? "" : " {" + out + "}");
   }
 
   // The rest of the line that names it, and the lines of what it has.
@@ -168,7 +187,8 @@ class schedule_printer {
       out +=
           " hides " + number(n.hidden.value) + " behind " + s_.plan.dims.to_string(n.hidden.offset);
     if (n.axis != 0) out += " axis " + std::to_string(n.axis);
-    if (n.fill != 0) out += " fill " + number(n.fill);
+    if (ir::bits_of(n.fill) != 0) out += " fill " + number(n.fill);
+    if (n.custom != nullptr) out += custom_text(n);
     out += "\n";
     for (std::size_t i = 0; i < n.accesses.size(); ++i)
       out += indent + "access " + std::to_string(i) + ": " + access_text(n.accesses[i]) + "\n";

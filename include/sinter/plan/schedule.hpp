@@ -23,8 +23,8 @@
 namespace sinter::planning {
 
 // reduction: elements along it combine; streamed: so they do, block by block, with what was summed
-// before scaled anew.
-enum class axis_role : std::uint8_t { parallel, reduction, streamed };
+// before scaled anew; whole: a user's kernel takes it as it likes, never a part of it.
+enum class axis_role : std::uint8_t { parallel, reduction, streamed, whole };
 
 struct axis {
   std::string name;
@@ -63,6 +63,7 @@ enum class work_kind : std::uint8_t {
   copy,      // elements from a view to a row-major place: piece `part` of an assemble nest
   fill,      // what no piece of an assemble nest covers
   index,     // gather and scatter_add
+  custom,    // a user's kernel, on as many rows as a task has, or on whole arrays
   pack,      // into the order of the product's kernel
 };
 
@@ -97,7 +98,8 @@ struct reduction_plan {
 
 enum class hint_kind : std::uint8_t {
   prefetch,  // `bytes` of the buffer, the next tile, are fetched while a tile is computed
-  copy,      // a product's operand without unit stride: copied first, row-major
+  copy,      // an operand of a product without unit stride, or of a custom op that is not
+             // row-major: copied first, row-major
   pack,      // a product's operand is rearranged for the kernel, block by block
   keep,      // what was packed or computed is kept by its thread: `bytes` of it at most
 };
@@ -171,6 +173,14 @@ struct schedule {
   // The structures of the plan's superinstructions, without code.
   std::shared_ptr<const std::deque<ir::instruction>> fused;
 };
+
+/// The first axes of a custom nest, which are the same in all of its arrays: a kernel gets any part
+/// of them, merged into one. 0 where it gets whole arrays.
+inline std::size_t custom_leading_axes(const nest& n) {
+  return n.custom->core_axes < 0
+             ? 0
+             : n.accesses[0].shape.size() - static_cast<std::size_t>(n.custom->core_axes);
+}
 
 /// Calls visit(dim&) for every extent of the nest.
 template <class Nest, class Visit>
@@ -265,14 +275,32 @@ inline schedule expressed_in(schedule s, ir::dim_table& dims, fused_store& fused
   return s;
 }
 
+// Bits of the numbers that are no integers, which become 0: a NaN is equal to itself, 0 is not -0.
+inline void take_numbers(nest& n, std::vector<std::int64_t>& bits) {
+  const auto take = [&](double& x) { bits.push_back(ir::bits_of(std::exchange(x, 0.0))); };
+  take(n.score_scale);
+  take(n.hidden.value);
+  take(n.fill);
+  take(n.predicted_nanoseconds);
+  for (double& x : n.custom_attributes) take(x);
+  for (nest& part : n.parts) take_numbers(part, bits);
+}
+inline std::vector<std::int64_t> take_numbers(schedule& s) {
+  std::vector<std::int64_t> bits{ir::bits_of(std::exchange(s.critical.nanoseconds, 0.0))};
+  for (nest& n : s.plan.nests) take_numbers(n, bits);
+  return bits;
+}
+
 }  // namespace detail
 
-/// The same decisions about the same nests; tables of extents may list them in another order.
+/// The same decisions about the same nests, numbers bit by bit; tables of extents may list them in
+/// another order.
 inline bool operator==(const schedule& a, const schedule& b) {
   if (!(a.plan.dims.described() == b.plan.dims.described())) return false;
   ir::dim_table dims;
   detail::fused_store fused;
-  const schedule x = detail::expressed_in(a, dims, fused), y = detail::expressed_in(b, dims, fused);
+  schedule x = detail::expressed_in(a, dims, fused), y = detail::expressed_in(b, dims, fused);
+  if (detail::take_numbers(x) != detail::take_numbers(y)) return false;
   return x.once == y.once && x.plan == y.plan && x.symbols == y.symbols &&
          x.assigned == y.assigned && x.layouts == y.layouts && x.allocations == y.allocations &&
          x.items == y.items && x.critical == y.critical;

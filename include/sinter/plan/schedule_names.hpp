@@ -18,20 +18,20 @@ inline constexpr auto words_of<place> =
 template <>
 inline constexpr auto words_of<nest_kind> =
     std::to_array<std::string_view>({"tile", "column", "matmul", "grouped", "streamed", "assemble",
-                                     "gather", "scatter_add", "alias", "pack"});
+                                     "gather", "scatter_add", "alias", "custom", "pack"});
 template <>
 inline constexpr auto words_of<step_kind> =
     std::to_array<std::string_view>({"load", "scalar", "constant", "extent", "iota", "random",
                                      "map", "reduce", "spread", "product"});
 template <>
 inline constexpr auto words_of<axis_role> =
-    std::to_array<std::string_view>({"parallel", "reduction", "streamed"});
+    std::to_array<std::string_view>({"parallel", "reduction", "streamed", "whole"});
 template <>
 inline constexpr auto words_of<mapped_to> =
     std::to_array<std::string_view>({"threads", "serial", "lanes"});
 template <>
 inline constexpr auto words_of<work_kind> = std::to_array<std::string_view>(
-    {"body", "product", "epilogue", "operand", "copy", "fill", "index", "pack"});
+    {"body", "product", "epilogue", "operand", "copy", "fill", "index", "custom", "pack"});
 template <>
 inline constexpr auto words_of<combination> =
     std::to_array<std::string_view>({"in_order", "halves"});

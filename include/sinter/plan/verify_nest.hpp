@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <sinter/graph/build.hpp>
 #include <sinter/graph/infer.hpp>
 #include <sinter/plan/access_index.hpp>
 #include <sinter/plan/nest.hpp>
@@ -48,6 +49,7 @@ class nest_verifier {
         require(n.accesses.size() == 1 && n.body.empty(), "accesses", "an alias has one operand");
         return require(count(n.accesses[0].shape) == count(target(n).shape), "store",
                        "another number of elements");
+      case nest_kind::custom: return check_custom(n);
       case nest_kind::pack: return check_pack(n);
     }
   }
@@ -103,6 +105,10 @@ class nest_verifier {
     require(has_body != n.body.empty(), "body", "nests of this kind have another one");
     require(n.parts.empty() == (n.kind != nest_kind::grouped), "parts", "only groups have parts");
     require(n.pieces.empty() || n.kind == nest_kind::assemble, "pieces", "there may be none");
+    require((n.custom != nullptr) == (n.kind == nest_kind::custom), "custom op",
+            "custom nests have one, and no others");
+    require(n.custom != nullptr || n.custom_attributes.empty(), "attributes",
+            "there is no op that has them");
   }
   static bool is_second_product(const nest& n, std::size_t access) {
     return std::ranges::any_of(n.body, [&](const step& s) {
@@ -174,6 +180,10 @@ class nest_verifier {
       require(s.operands.size() == expected, field + " operands", "another number of them");
     };
     const auto type_of = [&](std::size_t k) { return body[at(s.operands[k])].type; };
+    const bool is_custom =
+        s.kind == step_kind::map && s.fused == nullptr && s.code == ir::op::custom_map;
+    require((s.custom != nullptr) == is_custom, field + " op",
+            "maps of a custom op have one, and no others");
     switch (s.kind) {
       case step_kind::load:
       case step_kind::scalar: {
@@ -234,9 +244,12 @@ class nest_verifier {
               field + " region", "has no such size");
       require(s.operands.size() == r.leaf_count, field + " operands", "one per leaf expected");
       for (int i = 0; i < r.node_count; ++i)
-        for (int k = 0; k < 3; ++k)
+        for (int k = 0; k < 3; ++k) {
           require(r.operand(i, k) < r.leaf_count + i, field + " region",
                   "a node reads a later one");
+          require(ir::is_elementwise(r.code(i)) && !ir::is_custom(r.code(i)), field + " region",
+                  "has an op that is not element-wise");
+        }
       for (std::size_t k = 0; k < s.operands.size(); ++k)
         require(type_of(k) == r.type, field + " operands", "their dtype is that of the region");
       const ir::op last = r.code(r.node_count - 1);
@@ -244,6 +257,7 @@ class nest_verifier {
       return require(s.type == (truth ? dtype::boolean : r.type), field + " dtype",
                      "the region gives another one");
     }
+    if (s.custom != nullptr) return check_custom_map(body, s, field);
     const ir::op_info& op = ir::info(s.code);
     require(op.kind == ir::kind::elementwise || s.code == ir::op::stop_gradient, field + " op",
             "is not element-wise");
@@ -259,6 +273,54 @@ class nest_verifier {
       require(type_of(k) == type_of(first), field + " operands", "their dtypes differ");
     require(s.type == (compares(s.code) ? dtype::boolean : type_of(first)), field + " dtype",
             "its operands give another one");
+  }
+
+  void check_custom_map(const std::vector<step>& body, const step& s,
+                        const std::string& field) const {
+    require(s.custom->elementwise && s.custom->element != nullptr, field + " op",
+            "is not element-wise");
+    require(static_cast<int>(s.operands.size()) == s.custom->arity, field + " operands",
+            "another number of them");
+    require(s.type == dtype::f32 || s.type == dtype::f64, field + " dtype",
+            "custom ops compute in f32 and f64");
+    for (int o : s.operands)
+      require(body[at(o)].type == s.type, field + " operands", "their dtypes differ");
+  }
+
+  // ---- custom ops on arrays
+
+  // Dtypes and shapes that the op itself takes, and the result that it says it gives.
+  void check_custom(const nest& n) const {
+    const ir::custom_op& custom = *n.custom;
+    require(!custom.elementwise && custom.infer != nullptr, "custom op", "is element-wise");
+    require(static_cast<int>(n.accesses.size()) == custom.arity, "accesses", "one per operand");
+    require(n.custom_attributes.size() == custom.attributes.size(), "attributes",
+            "another number of them");
+    require(n.stores.size() == 1, "stores", "a custom op has one result");
+    ir::graph operands;
+    std::vector<int> in;
+    for (std::size_t i = 0; i < n.accesses.size(); ++i) {
+      ir::symbolic_shape shape;
+      for (std::int64_t extent : evaluate(n.accesses[i].shape)) shape.push_back(ir::dim(extent));
+      in.push_back(
+          ir::argument(operands, buffer_at(n.accesses[i].buffer).type, static_cast<int>(i), shape)
+              .id);
+    }
+    std::vector<std::int64_t> attributes{operands.custom_number(&custom)};
+    for (double each : n.custom_attributes) attributes.push_back(ir::bits_of(each));
+    const ir::inferred result = ir::infer(operands, ir::op::custom, in, attributes, {});
+    if (result.problem.kind != ir::fault_kind::none)
+      fail("custom op", std::string(custom.name) + ": " + ir::expectation(result.problem));
+    const shape_vector space = evaluate(n.space);
+    require(evaluate_shape(operands.dims, result.shape, {}) == space, "space",
+            "is not what the op gives");
+    require(evaluate(target(n).shape) == space, "store 0", "the buffer has another shape");
+    require(target(n).type == result.type, "store 0 dtype", "the op gives another one");
+    const std::size_t leading = custom_leading_axes(n);
+    require(leading <= space.size() &&
+                std::equal(space.begin(), space.begin() + static_cast<std::ptrdiff_t>(leading),
+                           evaluate(n.accesses[0].shape).begin()),
+            "space", "has other rows than the operands");
   }
 
   // ---- products

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -24,8 +25,9 @@ class work_counter {
   work_counter(const plan& p, std::span<const std::int64_t> symbols) : p_(p), symbols_(symbols) {}
 
   /// Additions, multiplications and other functions count one each, an element of a product two per
-  /// element of its depth; casts and selections none. Bytes: each element that is seen of a buffer
-  /// once, of one that is computed on the way none. `forwarded`: an alias without work.
+  /// element of its depth, a custom nest what the op says; casts and selections none. Bytes: each
+  /// element that is seen of a buffer once, of one that is computed on the way none. `forwarded`:
+  /// an alias without work.
   work of(const nest& n, bool forwarded) const {
     work out;
     if (forwarded) return out;
@@ -165,12 +167,22 @@ class work_counter {
         return out;
       }
       case nest_kind::scatter_add: return count(n.accesses[0].shape);
+      case nest_kind::custom: return custom_flops(n);
       case nest_kind::assemble:
       case nest_kind::gather:
       case nest_kind::alias:
       case nest_kind::pack: return 0;
     }
     return out;
+  }
+
+  // What the op says it does per element, of the array that has most: as the cost model reckons.
+  std::int64_t custom_flops(const nest& n) const {
+    std::int64_t elements = count(n.space);
+    for (const access& a : n.accesses) elements = std::max(elements, count(a.shape));
+    constexpr double most = 0x1p62;
+    return static_cast<std::int64_t>(
+        std::clamp(std::round(n.custom->work * static_cast<double>(elements)), 0.0, most));
   }
 
   const plan& p_;
