@@ -160,14 +160,14 @@ std::vector<T> chain_of_micro_ops(const ir::region& r, std::size_t n, const void
     for (int i = 0; i < 3; ++i) {
       const auto operand = static_cast<std::size_t>(r.operand(node, i));
       if (operand >= numbers.size()) continue;
-      inputs[i] = exec::detail::is_truth(r, static_cast<int>(operand))
+      inputs[i] = ir::is_truth(r, static_cast<int>(operand))
                       ? static_cast<void*>(truths[operand].data())
                       : numbers[operand].data();
     }
-    const bool on_bools = code != op::where && exec::detail::is_truth(r, r.operand(node, 0));
+    const bool on_bools = code != op::where && ir::is_truth(r, r.operand(node, 0));
     numbers.emplace_back(n);
     truths.emplace_back(n);
-    const bool truth = exec::detail::is_truth(r, r.leaf_count + node);
+    const bool truth = ir::is_truth(r, r.leaf_count + node);
     kernels.micro_op(code, on_bools ? sn::dtype::boolean : sn::dtype_of<T>)(
         static_cast<std::int64_t>(n), inputs,
         truth ? static_cast<void*>(truths.back().data()) : numbers.back().data());
