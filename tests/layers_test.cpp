@@ -189,20 +189,21 @@ TEST_CASE("embedding, and the scatter_add that is its transpose") {
 }
 
 TEST_CASE("cache_write puts rows where the position says, as far as they fit") {
-  for (const double position : {0.0, 2.0, 4.0, -1.0, 7.0}) {
-    const reference_tensor cache = scattered({2, 5, 3}), rows = scattered({2, 2, 3}, 1),
-                           at = integers({}, {position});
-    reference_tensor expected = cache;
-    for (int n = 0; n < 2; ++n)
-      for (int r = 0; r < 2; ++r)
-        for (int i = 0; i < 3; ++i)
-          if (const int to = static_cast<int>(position) + r; to >= 0 && to < 5)
-            expected.data[static_cast<std::size_t>((n * 5 + to) * 3 + i)] =
-                rows.data[static_cast<std::size_t>((n * 2 + r) * 3 + i)];
-    const auto write = [](const handles& a) { return sn::cache_write(a[0], a[1], a[2]); };
-    check_values(write, {cache, rows, at}, expected);
-    check_gradients(write, {cache, rows, at});
-  }
+  for (const int count : {2, 1})
+    for (const double position : {0.0, 2.0, 4.0, -1.0, 7.0}) {
+      const reference_tensor cache = scattered({2, 5, 3}), rows = scattered({2, count, 3}, 1),
+                             at = integers({}, {position});
+      reference_tensor expected = cache;
+      for (int n = 0; n < 2; ++n)
+        for (int r = 0; r < count; ++r)
+          for (int i = 0; i < 3; ++i)
+            if (const int to = static_cast<int>(position) + r; to >= 0 && to < 5)
+              expected.data[static_cast<std::size_t>((n * 5 + to) * 3 + i)] =
+                  rows.data[static_cast<std::size_t>((n * count + r) * 3 + i)];
+      const auto write = [](const handles& a) { return sn::cache_write(a[0], a[1], a[2]); };
+      check_values(write, {cache, rows, at}, expected);
+      check_gradients(write, {cache, rows, at});
+    }
   auto append = sn::fuse([](auto cache, auto row, auto position) {
     return sn::outputs(sn::assign(cache, sn::cache_write(cache, row, position, 0)));
   });

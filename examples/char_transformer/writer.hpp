@@ -66,7 +66,8 @@ class writer {
   model<floats>& network_;
   std::int64_t places_, position_ = 0;
   caches<floats> seen_;
-  sn::tensor<std::int32_t, 2> text_{1, 1};
+  // Known to be one character, which lets cache_write do with less.
+  sn::tensor<std::int32_t, sn::extents<1, 1>> text_;
   sn::tensor<float, 3> scores_, noisy_;
   std::vector<float> ranked_;
   decltype(sn::fuse(sn::trace_in_first_call(write))) step_ =
