@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <sinter/graph/graph.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/tensor/extents.hpp>

@@ -12,6 +12,7 @@
 
 #include <sinter/plan/access_index.hpp>
 #include <sinter/plan/division.hpp>
+#include <sinter/plan/memory.hpp>
 #include <sinter/plan/nest_order.hpp>
 #include <sinter/plan/schedule.hpp>
 #include <sinter/plan/schedule_names.hpp>
