@@ -54,6 +54,26 @@ struct running_sum {
   }
 };
 
+// A value per row: the result has fewer axes than the operand.
+struct last_of_row {
+  static constexpr std::string_view name = "last_of_row";
+  static constexpr int arity = 1;
+  static constexpr int core_axes = 1;
+  static constexpr sinter::ir::symbolic_shape shape(sinter::custom_shapes& s) {
+    if (!s.check_rank(0, 3)) return {};
+    return {s.extent(0, 0), s.extent(0, 1)};
+  }
+  template <class T>
+  static void kernel(std::span<const sinter::custom_input> in, const sinter::custom_output& out,
+                     std::span<const double>) {
+    const auto x = in[0].as<T>();
+    const auto y = out.as<T>();
+    const std::int64_t n = in[0].extent(1);
+    for (std::int64_t row = 0; row < out.extent(0); ++row)
+      y[static_cast<std::size_t>(row)] = x[static_cast<std::size_t>((row + 1) * n - 1)];
+  }
+};
+
 // Whole arrays: x[order[0]], x[order[1]]... where order holds i64.
 struct reordered {
   static constexpr std::string_view name = "reordered";

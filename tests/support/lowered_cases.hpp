@@ -77,6 +77,9 @@ inline std::vector<lowered_case> custom_cases() {
       [](auto x) { return sn::custom<running_sum>(sn::transpose(x), 1) * 2.0f; },
       noise({130, 700})));
   out.push_back(make_case(
+      "custom op with a value per row", [](auto x) { return sn::custom<last_of_row>(x); },
+      noise({3, 5, 4})));
+  out.push_back(make_case(
       "custom op on whole arrays",
       [](auto x, auto order) { return sn::custom<reordered>(sn::transpose(x), order); },
       noise({9, 7}), noise(dtype::i64, {7}, 2)));

@@ -461,8 +461,8 @@ class plan_verifier {
 
   // ---- custom ops
 
-  // A view as an array under its own axes, or with all but the last `core` as one.
-  void check_array(const lowered_array& a, int core, const std::string& what) {
+  // A view as an array under its own axes, or with the first `leading` (from 0 on) as one.
+  void check_array(const lowered_array& a, int leading, const std::string& what) {
     const auto need = [&](bool holds, const char* reason) {
       if (!holds) fail(what + ": " + reason);
     };
@@ -473,9 +473,9 @@ class plan_verifier {
                          {v.strides.begin(), v.strides.size()}),
                 what.c_str());
     shape_vector expected = v.shape;
-    if (core >= 0) {
-      need(v.shape.size() >= static_cast<std::size_t>(core), "shape: too few axes");
-      const auto* const split = v.shape.end() - core;
+    if (leading >= 0) {
+      need(v.shape.size() >= static_cast<std::size_t>(leading), "shape: too few axes");
+      const auto* const split = v.shape.begin() + leading;
       expected = {element_count(shape_vector(v.shape.begin(), split))};
       for (const auto* each = split; each != v.shape.end(); ++each) expected.push_back(*each);
     }
@@ -498,7 +498,12 @@ class plan_verifier {
     require(n.kernel == (n.op->kernel == nullptr ? nullptr : n.op->kernel(n.operands.front().type)),
             "kernel: not that of the op and the dtype");
     require(reference_function(*n.op, n.operands.front().type) != nullptr, "kernel: none");
-    check_array(n.result, core, "result");
+    // What the op leaves alone in operand 0; of others, and of the result, the rest may be of
+    // another rank.
+    const int leading =
+        core < 0 ? -1 : static_cast<int>(n.operands.front().view.shape.size()) - core;
+    require(core < 0 || leading >= 0, "operand 0: shape: too few axes");
+    check_array(n.result, leading, "result");
     require(!n.result.copied, "result: not contiguous");
     require(element_count(n.result.shape) ==
                 element_count(buffer(n.result.view.buffer, "result").shape),
@@ -506,7 +511,7 @@ class plan_verifier {
     for (std::size_t i = 0; i < n.operands.size(); ++i) {
       const lowered_array& own = n.operands[i];
       const std::string what = "operand " + std::to_string(i);
-      check_array(own, core, what);
+      check_array(own, leading, what);
       touched_.read.push_back(own.view.buffer);
       if (core >= 0 && own.shape[0] != n.result.shape[0])
         fail(what + ": other rows than the result");
