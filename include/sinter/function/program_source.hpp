@@ -297,7 +297,7 @@ SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
 
 SINTER_INLINE void program::saturate(detail::shape_class& c) const {
   const ir::fixed_inputs fixed(c.bound, c.frozen);
-  for (const ir::guard& g : fixed.guards(c.bound.dims)) c.bound.guards.push_back(g);
+  for (const ir::guard& g : fixed.guards(c.bound.dims)) c.bound.assume(g.holds, g.a, g.b);
   c.saturated.language().fixed() = fixed;
   c.outputs = rules::load(c.saturated, c.bound);
   c.traced_nodes = c.saturated.node_count();

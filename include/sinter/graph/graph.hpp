@@ -199,6 +199,16 @@ class graph {
   }
   constexpr bool failed() const { return first_fault.kind != fault_kind::none; }
 
+  // In a bound graph: what the class is to have in common, unless that was said before. Every call
+  // that looks for its class asks for each guard.
+  constexpr void assume(guard::fact holds, dim a, dim b) {
+    for (const guard& g : guards)
+      if (g.holds == holds && ((g.a == a && g.b == b) ||
+                               (holds != guard::fact::at_most && g.a == b && g.b == a)))
+        return;
+    guards.push_back({holds, a, b});
+  }
+
   // Do two extents agree? In a bound graph an undecided question is answered by the extents at hand
   // and becomes a guard; while tracing it stays open (binding asks again).
   constexpr bool agree(dim a, dim b) {
@@ -206,7 +216,7 @@ class graph {
     if (known != truth::unknown) return known == truth::yes;
     if (symbol_values.empty()) return true;
     if (dims.evaluate(a, symbol_values) != dims.evaluate(b, symbol_values)) return false;
-    guards.push_back({guard::fact::equal, a, b});
+    assume(guard::fact::equal, a, b);
     return true;
   }
 
@@ -219,7 +229,7 @@ class graph {
     if (!dims.described().empty() && dims.equal(d, dim(1)) == truth::no) return truth::no;
     if (symbol_values.empty()) return truth::unknown;
     const bool one = dims.evaluate(d, symbol_values) == 1;
-    guards.push_back({one ? guard::fact::equal : guard::fact::differ, d, dim(1)});
+    assume(one ? guard::fact::equal : guard::fact::differ, d, dim(1));
     return one ? truth::yes : truth::no;
   }
 

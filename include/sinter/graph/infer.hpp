@@ -97,7 +97,7 @@ constexpr inferred infer_elementwise(graph& g, op code, std::span<const int> in,
 constexpr void require_order(graph& g, std::initializer_list<dim> ascending) {
   for (const dim* d = ascending.begin(); d + 1 != ascending.end(); ++d)
     if (g.dims.at_most(d[0], d[1]) == truth::unknown)
-      g.guards.push_back({guard::fact::at_most, d[0], d[1]});
+      g.assume(guard::fact::at_most, d[0], d[1]);
 }
 
 // Makes an extent of a bound graph part of the class: a number, by guards that give a value to each
@@ -106,7 +106,7 @@ constexpr void make_known(graph& g, dim d) {
   if (d.is_constant()) return;
   const dim_kind kind = g.dims.kind(d);
   if (kind == dim_kind::symbol) {
-    g.guards.push_back({guard::fact::equal, d, dim(g.dims.evaluate(d, g.symbol_values))});
+    g.assume(guard::fact::equal, d, dim(g.dims.evaluate(d, g.symbol_values)));
     return;
   }
   const auto operands = g.dims.operands(d);
@@ -450,7 +450,7 @@ constexpr inferred infer(graph& g, op code, std::span<const int> in,
   if (g.symbol_values.empty()) return out;
   for (dim& d : out.shape) {
     if (d.is_constant() || g.dims.evaluate(d, g.symbol_values) != 1) continue;
-    g.guards.push_back({guard::fact::equal, d, dim(1)});
+    g.assume(guard::fact::equal, d, dim(1));
     d = dim(1);
   }
   return out;

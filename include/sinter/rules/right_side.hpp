@@ -5,7 +5,6 @@
 // looking at the extents at hand is dropped.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -154,19 +153,10 @@ class right_side {
   bool is_usable(ir::value v) {
     if (v.id < 0 || v.type() != root().type() || graph_.data(match_.root()).is_constant)
       return false;
-    const std::span<const ir::guard> guards = terms().guards;
-    return std::ranges::all_of(guards.subspan(guards_before_), [&](const ir::guard& g) {
-      return g.holds != ir::guard::fact::equal || holds_in_class(g);
-    });
-  }
-
-  // Binding the graph assumed the same: two expressions may be one extent in the class although
-  // they are written in two ways.
-  bool holds_in_class(const ir::guard& g) {
-    const std::span<const ir::guard> known = std::span(terms().guards).first(guards_before_);
-    return std::ranges::any_of(known, [&](const ir::guard& k) {
-      return k.holds == g.holds && ((k.a == g.a && k.b == g.b) || (k.a == g.b && k.b == g.a));
-    });
+    const auto& guards = terms().guards;
+    for (std::size_t i = guards_before_; i < guards.size(); ++i)
+      if (guards[i].holds == ir::guard::fact::equal) return false;
+    return true;
   }
 
   const tensor_language::payload_record& record(std::string_view payload) const {
