@@ -38,7 +38,7 @@ TEST_CASE("no two tasks run at the same time with the same thread number") {
 
 TEST_CASE("small work stays in the calling thread, in order") {
   std::vector<std::int64_t> order;
-  exec::parallel_for(100, exec::parallel_threshold_nanoseconds / 2,
+  exec::parallel_for(100, sinter::planning::parallel_nanoseconds / 2,
                      [&](std::int64_t task, int thread) {
                        CHECK(thread == 0);
                        order.push_back(task);

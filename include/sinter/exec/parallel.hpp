@@ -12,11 +12,9 @@
 #include <omp.h>
 #endif
 
-namespace sinter::exec {
+#include <sinter/plan/division.hpp>
 
-// An empty parallel region costs 0.74 µs on two threads and several times that on many; work
-// shorter than this gains less than it risks when a thread has to be woken up.
-inline constexpr double parallel_threshold_nanoseconds = 20'000;
+namespace sinter::exec {
 
 /// The most threads a parallel_for started here would use: the value range of `thread` is [0,
 /// thread_count()).
@@ -58,7 +56,7 @@ class one_thread {
 template <class F>
 void parallel_for(std::int64_t tasks, double estimated_nanoseconds, F f) {
 #ifdef _OPENMP
-  if (tasks > 1 && estimated_nanoseconds >= parallel_threshold_nanoseconds && thread_count() > 1) {
+  if (planning::goes_to_threads(tasks, estimated_nanoseconds) && thread_count() > 1) {
     // An exception must not leave a parallel region.
     std::atomic<bool> failed{false};
     std::exception_ptr failure;

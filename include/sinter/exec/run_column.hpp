@@ -16,6 +16,7 @@
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::exec {
 
@@ -103,19 +104,11 @@ class column_nest {
 
   // Into tasks, by shape: whole batches, or parts of the columns, or groups of rows.
   void divide() {
-    const std::int64_t elements = reduced_ * columns_;
-    row_groups_ = 1;
-    columns_per_task_ = std::max<std::int64_t>(1, columns_);
-    batches_per_task_ =
-        std::max<std::int64_t>(1, task_elements / std::max<std::int64_t>(1, elements));
-    if (batch_ >= 16 || elements <= 2 * task_elements) return;
-    // 64 rows per group at least: the accumulators of a group cost as much as a few rows.
-    row_groups_ =
-        std::clamp<std::int64_t>(std::min(reduced_ / 64, elements / (2 * task_elements)), 1, 32);
-    rows_per_group_ = round_up_to(divide_up(std::max<std::int64_t>(1, reduced_), row_groups_), 32);
-    row_groups_ = divide_up(std::max<std::int64_t>(1, reduced_), rows_per_group_);
-    if (row_groups_ == 1)
-      columns_per_task_ = std::min(columns_, round_up_to(task_elements / reduced_ + 1, 1024));
+    const planning::column_division d = planning::divide_columns(batch_, reduced_, columns_);
+    row_groups_ = d.groups;
+    rows_per_group_ = d.group_rows;
+    columns_per_task_ = d.columns;
+    batches_per_task_ = d.batches;
   }
 
   memory_need need() const {

@@ -57,9 +57,9 @@ class assemble_nest {
       std::byte* at =
           memory.bases[target_.buffer] + target_.offset * static_cast<std::int64_t>(size_);
       const double share = nest_->predicted_nanoseconds / static_cast<double>(pieces_.size() + 1);
-      parallel_for(divide_up(count_, task_elements), share, [&](std::int64_t task, int) {
-        const std::int64_t first = task * task_elements;
-        exec::fill(std::min(task_elements, count_ - first), fill_.data(), size_,
+      parallel_for(divide_up(count_, elements_per_task), share, [&](std::int64_t task, int) {
+        const std::int64_t first = task * elements_per_task;
+        exec::fill(std::min(elements_per_task, count_ - first), fill_.data(), size_,
                    at + first * static_cast<std::int64_t>(size_));
       });
     }

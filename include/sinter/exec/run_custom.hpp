@@ -18,6 +18,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/strided_runs.hpp>
 #include <sinter/graph/interpret_custom.hpp>
+#include <sinter/plan/division.hpp>
 #include <sinter/plan/nest.hpp>
 
 namespace sinter::exec {
@@ -55,7 +56,7 @@ class custom_nest {
     merge_leading(result_.shape, leading);
     std::int64_t widest = row_elements(result_);
     for (const operand& o : operands_) widest = std::max(widest, row_elements(o));
-    rows_per_task_ = std::max<std::int64_t>(1, task_elements / std::max<std::int64_t>(1, widest));
+    rows_per_task_ = planning::custom_rows(widest);
     return need;
   }
 

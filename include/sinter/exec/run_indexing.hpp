@@ -17,6 +17,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/exec/strided_runs.hpp>
+#include <sinter/plan/division.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/error.hpp>
 
@@ -131,7 +132,7 @@ class gather_nest {
     const auto size = static_cast<std::int64_t>(size_);
     const std::byte* source = memory.bases[x_.view.buffer] + x_.view.offset * size;
     std::byte* target = memory.bases[target_.buffer] + target_.offset * size;
-    const std::int64_t rows_per_task = std::max<std::int64_t>(1, task_elements / width);
+    const std::int64_t rows_per_task = planning::gathered_rows(width);
     parallel_for(divide_up(rows, rows_per_task), nest_->predicted_nanoseconds,
                  [&](std::int64_t task, int) {
                    for (std::int64_t row = task * rows_per_task;
@@ -195,12 +196,7 @@ class scatter_nest {
     merge_axes(indexed_, indexed_strides_);
     target_ = at[nest_->stores[0].buffer];
     extent_ = target_.shape[axis];
-    // Every task has columns of its own and sees all updates, so their order is kept. 16 columns
-    // fill a line.
-    columns_per_task_ = updates_.behind_count;
-    if (updates_.before_count < 8)
-      columns_per_task_ =
-          std::max<std::int64_t>(16, round_up_to(divide_up(updates_.behind_count, 16), 16));
+    columns_per_task_ = planning::scattered_columns(updates_.before_count, updates_.behind_count);
     return {};
   }
 

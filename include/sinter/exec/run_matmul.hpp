@@ -16,6 +16,7 @@
 #include <sinter/exec/product_operand.hpp>
 #include <sinter/exec/product_part.hpp>
 #include <sinter/exec/run_memory.hpp>
+#include <sinter/plan/division.hpp>
 #include <sinter/plan/machine.hpp>
 
 namespace sinter::exec {
@@ -61,14 +62,9 @@ class matmul_nest {
       if (widest == nullptr || part.columns() > widest->columns()) widest = &part;
       column_blocks_ += part.column_blocks();
     }
-    rows_ = widest->block_rows();
+    rows_ = planning::product_rows(
+        m_, widest->block_rows(), [&](std::int64_t rows) { return gemm_packs(type_, rows, 2, k); });
     row_blocks_ = std::max<std::int64_t>(1, divide_up(m_, rows_));
-    // No last block so small that it would be multiplied in another way than the rest.
-    const auto last = [&] { return m_ - (row_blocks_ - 1) * rows_; };
-    while (gemm_packs(type_, m_, 2, k) && !gemm_packs(type_, last(), 2, k)) {
-      rows_ += 8;
-      row_blocks_ = divide_up(m_, rows_);
-    }
     bool packs = false;
     for (product_part& part : parts_) {
       part.bind_rest(at, space_of(at, part, space), rows_);

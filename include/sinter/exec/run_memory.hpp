@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <sinter/plan/division.hpp>
 #include <sinter/plan/nest.hpp>
 
 namespace sinter::exec {
@@ -53,8 +54,6 @@ constexpr std::int64_t round_up_to(std::int64_t a, std::int64_t unit) {
   return divide_up(a, unit) * unit;
 }
 
-// Elements one task should have: at 0.05 to 0.5 ns each long enough to hide what starting a task
-// costs.
-inline constexpr std::int64_t task_elements = 32768;
+using planning::elements_per_task;
 
 }  // namespace sinter::exec

@@ -19,6 +19,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
 #include <sinter/exec/streamed_operand.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::exec {
 
@@ -70,8 +71,9 @@ class streamed_nest {
     detail::require_step(element_count(result_.shape) == batch_ * rows_ * width_, *nest_,
                          "the result does not fit into its buffer");
 
-    block_rows_ = equal_pieces(rows_, most_rows, 8);
-    block_columns_ = equal_pieces(columns_, most_columns, column_unit);
+    const planning::streamed_division block = planning::divide_scores(rows_, columns_);
+    block_rows_ = block.rows;
+    block_columns_ = block.columns;
     row_blocks_ = divide_up(rows_, block_rows_);
     bind_rest(at, space);
     lay_out(out);
@@ -126,14 +128,7 @@ class streamed_nest {
   }
 
  private:
-  // A block of scores takes 256 KiB of floats: it stays in L2 together with what it is made of.
-  // Fewer rows pack the other operands too often, fewer columns scale sums too often.
-  static constexpr std::int64_t most_rows = 128, most_columns = 512;
-  static constexpr std::int64_t column_unit = 64;
-  // Packed keys and values that a thread keeps from one block of rows to the next. Not with a
-  // causal mask, whose blocks end where they are hidden: that saves more.
-  static constexpr std::size_t packed_limit = 1 << 20;
-
+  static constexpr std::int64_t column_unit = planning::score_column_unit;
   static constexpr std::size_t packed_header = 64;
 
   // The batch of which a thread has packed the first `count` blocks of columns, or computed the
@@ -141,12 +136,6 @@ class streamed_nest {
   struct packed_state {
     std::int64_t batch, count;
   };
-
-  // Pieces of one size, a multiple of `unit`, rather than full ones and a small rest.
-  static std::int64_t equal_pieces(std::int64_t extent, std::int64_t most, std::int64_t unit) {
-    if (extent <= most) return std::max<std::int64_t>(1, extent);
-    return round_up_to(divide_up(extent, divide_up(extent, most)), unit);
-  }
 
   void bind_rest(const binding& at, const shape_vector& space) {
     walk_request request;
@@ -179,7 +168,7 @@ class streamed_nest {
     packed_values_ = gemm_packed_elements(width_, block_columns_);
     const std::size_t packed_bytes =
         elements(divide_up(columns_, block_columns_) * (packed_keys_ + packed_values_));
-    packs_once_ = !has_hidden_ && row_blocks_ > 1 && packed_bytes <= packed_limit;
+    packs_once_ = !has_hidden_ && row_blocks_ > 1 && packed_bytes <= planning::packed_scores_limit;
     if (packs_once_) packed_offset_ = take(packed_header + packed_bytes);
     if (a_.is_computed() || b_.is_computed())
       prologue_offset_ = take(std::max(a_.scratch_bytes(), b_.scratch_bytes()));

@@ -13,6 +13,7 @@
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::exec {
 
@@ -66,18 +67,10 @@ class tile_nest {
     const tile_program& p = tile_.program();
     const std::int64_t rows = std::max<std::int64_t>(1, p.axes.rows),
                        columns = std::max<std::int64_t>(1, p.axes.columns);
-    columns_per_task_ = columns;
-    if (p.split) {
-      // At most 1024 parts, since one thread combines them.
-      columns_per_task_ = std::max(round_up_to(task_elements / 2, p.chunk),
-                                   round_up_to(divide_up(columns, 1024), p.chunk));
-      rows_per_task_ = 1;
-    } else {
-      if (nest_->inner_axes == 0 && columns > task_elements)
-        columns_per_task_ = round_up_to(task_elements, p.chunk);
-      rows_per_task_ =
-          round_up_to(std::max<std::int64_t>(1, task_elements / columns_per_task_), p.tile_rows);
-    }
+    const planning::tile_division task =
+        planning::divide_tile(rows, columns, p.tile_rows, p.chunk, p.split, nest_->inner_axes == 0);
+    rows_per_task_ = task.rows;
+    columns_per_task_ = task.columns;
     column_tasks_ = divide_up(columns, columns_per_task_);
     row_tasks_ = divide_up(rows, rows_per_task_);
   }

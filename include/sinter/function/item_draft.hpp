@@ -20,9 +20,6 @@
 
 namespace sinter::detail {
 
-static_assert(planning::elements_per_task == exec::task_elements);
-static_assert(planning::parallel_nanoseconds == exec::parallel_threshold_nanoseconds);
-
 /// Elements of a register, as far as kernels are written in registers.
 constexpr std::int64_t lanes_of(dtype type) {
   if (type == dtype::f32) return exec::lanes<float>;

@@ -85,6 +85,9 @@ constexpr std::int64_t product_rows(std::int64_t m, std::int64_t rows, Packs pac
   return rows;
 }
 
+// Blocks of columns of scores are whole units.
+inline constexpr std::int64_t score_column_unit = 64;
+
 struct streamed_division {
   std::int64_t rows = 1, columns = 1;  // of a block of scores
 };
@@ -97,7 +100,7 @@ constexpr streamed_division divide_scores(std::int64_t rows, std::int64_t column
     if (extent <= most) return std::max<std::int64_t>(1, extent);
     return whole_units(pieces_of(extent, pieces_of(extent, most)), unit);
   };
-  return {equal_pieces(rows, 128, 8), equal_pieces(columns, 512, 64)};
+  return {equal_pieces(rows, 128, 8), equal_pieces(columns, 512, score_column_unit)};
 }
 
 /// Packed keys and values that a thread keeps from one block of rows to the next at most. Not with
