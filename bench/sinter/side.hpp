@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// sinter's sides of the cases: a fused function, the tensors it is called with, and its result.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "../table/case.hpp"
+#include <sinter/sinter.hpp>
+
+namespace bench {
+
+namespace sn = sinter;
+
+template <int Rank>
+sn::tensor<float, Rank> tensor_like(const buffer& from) {
+  return sn::tensor<float, Rank>(sn::shape_vector(from.shape().begin(), from.shape().end()));
+}
+template <int Rank>
+sn::tensor<float, Rank> tensor_of(const buffer& from) {
+  auto out = tensor_like<Rank>(from);
+  std::copy(from.begin(), from.end(), out.begin());
+  return out;
+}
+
+inline sn::tensor<std::int32_t, 1> labels_tensor(std::int64_t rows, std::int64_t classes) {
+  const auto values = labels(rows, classes);
+  sn::tensor<std::int32_t, 1> out(rows);
+  std::copy(values.begin(), values.end(), out.begin());
+  return out;
+}
+
+template <class F, class Results, class Arguments>
+struct sinter_call {
+  sn::fused<F> function;
+  Results results;
+  Arguments arguments;
+
+  void run() {
+    std::apply(
+        [&](auto&... result) {
+          std::apply([&](auto&... argument) { function.into(result...)(argument...); }, arguments);
+        },
+        results);
+  }
+  std::string explain() {
+    return std::apply([&](auto&... argument) { return function.explain(argument...); }, arguments);
+  }
+};
+
+// What the tensors hold, one after the other.
+template <class... Tensors>
+std::vector<float> values_of(const std::tuple<Tensors...>& tensors) {
+  std::vector<float> out;
+  std::apply([&](const auto&... each) { (out.insert(out.end(), each.begin(), each.end()), ...); },
+             tensors);
+  return out;
+}
+
+/// f.into(results...)(arguments...), again and again.
+template <class F, class... Results, class... Arguments>
+side sinter_side(F f, std::tuple<Results...> results, Arguments... arguments) {
+  using call = sinter_call<F, std::tuple<Results...>, std::tuple<Arguments...>>;
+  const auto made = std::make_shared<call>(
+      call{sn::fuse(f), std::move(results), std::tuple(std::move(arguments)...)});
+  return {.run = [made] { made->run(); },
+          .result = [made] { return values_of(made->results); },
+          .explain = [made] { return made->explain(); }};
+}
+template <class F, sn::extents_spec E, class... Arguments>
+side sinter_side(F f, sn::tensor<float, E> result, Arguments... arguments) {
+  return sinter_side(f, std::tuple(std::move(result)), std::move(arguments)...);
+}
+
+sides sinter_elementwise();
+sides sinter_rows();
+sides sinter_products();
+sides sinter_attention();
+sides sinter_convolution();
+sides sinter_training();
+sides sinter_calls();
+
+}  // namespace bench
