@@ -120,7 +120,7 @@ side step_side(const problem& p) {
 }  // namespace
 
 sides eigen_training() {
-  return {{"train_mlp", step_side<mlp_step>}, {"small_train", step_side<small_step>}};
+  return {{"train_mlp", step_side<mlp_step>}, {"small_mlp_step", step_side<small_step>}};
 }
 
 }  // namespace bench

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The cases in libtorch: eager ops, in place where they can be, in inference mode except for
 // training, which is what autograd is there for. Every op allocates its result.
+
+// clang-format off
+// Before ATen.h, which uses it incomplete: an error with Clang in C++20.
+#include <ATen/core/ivalue.h>
+// clang-format on
+
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <algorithm>
 #include <c10/core/InferenceMode.h>
 #include <cmath>
 #include <memory>
@@ -271,7 +278,7 @@ library torch_library() {
            {"conv3x3_relu", conv3x3_relu},
            {"small_mlp", small_mlp},
            {"train_mlp", train_mlp},
-           {"small_train", small_train},
+           {"small_mlp_step", small_train},
            {"call_into", call_into},
            {"call_fresh", bias_relu}}};
 }

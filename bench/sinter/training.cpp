@@ -50,6 +50,6 @@ side small_train(const problem& p) {
 
 }  // namespace
 
-sides sinter_training() { return {{"train_mlp", train_mlp}, {"small_train", small_train}}; }
+sides sinter_training() { return {{"train_mlp", train_mlp}, {"small_mlp_step", small_train}}; }
 
 }  // namespace bench

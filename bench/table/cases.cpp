@@ -147,7 +147,7 @@ const std::vector<description>& all_cases() {
        .operands = {{{16, 128}}, {{128, 64}}, {{64, 64}}, {{64, 10}}},
        .bytes = f32 * (16 * 128 + 128 * 64 + 64 * 64 + 64 * 10 + 16 * 10),
        .products = {{16, 128, 64}, {16, 64, 64}, {16, 64, 10}}},
-      {.name = "small_train",
+      {.name = "small_mlp_step",
        .what = "the same, a training step",
        .operands = {{{16, 128}}, {{128, 64}}, {{64, 64}}, {{64, 10}}},
        .bytes = f32 * (16 * 128 + 2 * (128 * 64 + 64 * 64 + 64 * 10)),

@@ -36,7 +36,8 @@ double median(std::vector<double> values) {
 
 std::vector<timing> measure(const std::vector<entrant>& entrants) {
   for (std::size_t i = 0; i < entrants.size(); ++i)
-    benchmark::RegisterBenchmark(std::to_string(i).c_str(), [&run = entrants[i].run](auto& state) {
+    benchmark::RegisterBenchmark(std::to_string(i).c_str(), [&run = entrants[i].run](
+                                                                benchmark::State& state) {
       for (auto _ : state) run();
     })->UseRealTime();
   collector collected(entrants.size());
