@@ -52,9 +52,9 @@ std::vector<timing> measure(const std::vector<entrant>& entrants) {
 }
 
 void take_flags(int& argc, char** argv) {
-  std::string name = argv[0], interleaved = "--benchmark_enable_random_interleaving=true",
+  std::string interleaved = "--benchmark_enable_random_interleaving=true",
               repetitions = "--benchmark_repetitions=9", time = "--benchmark_min_time=0.03";
-  std::vector<char*> all{name.data(), interleaved.data(), repetitions.data(), time.data()};
+  std::vector<char*> all{argv[0], interleaved.data(), repetitions.data(), time.data()};
   all.insert(all.end(), argv + 1, argv + argc);
   int count = static_cast<int>(all.size());
   all.push_back(nullptr);

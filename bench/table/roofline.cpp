@@ -26,10 +26,11 @@ entrant triad(double bytes, int threads) {
             float* const a = use->a.data();
             const float *const b = use->b.data(), *const c = use->c.data();
             if (threads == 1) {
+#pragma omp simd
               for (std::int64_t i = 0; i < n; ++i) a[i] = b[i] + 0.5f * c[i];
               return;
             }
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for simd num_threads(threads)
             for (std::int64_t i = 0; i < n; ++i) a[i] = b[i] + 0.5f * c[i];
           }};
 }
