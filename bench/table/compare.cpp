@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -38,8 +39,13 @@ const timed* comparison::best_peer() const {
 }
 
 double comparison::roofline() const {
+  std::map<std::string, double> resources;
+  for (const timed_limit& each : limits) {
+    const auto [known, is_new] = resources.emplace(each.resource, each.time.median);
+    if (!is_new) known->second = std::min(known->second, each.time.median);
+  }
   double longest = 0;
-  for (const timed& each : limits) longest = std::max(longest, each.time.median);
+  for (const auto& [resource, time] : resources) longest = std::max(longest, time);
   return longest;
 }
 
@@ -64,7 +70,8 @@ std::optional<std::string> difference(const description& of, const problem& oper
   return std::nullopt;
 }
 
-comparison compare(const description& of, const std::vector<library>& libraries, int threads) {
+comparison compare(const description& of, const std::vector<library>& libraries, int threads,
+                   timer by) {
   const problem operands(of);
   std::vector<entrant> entrants;
   std::vector<float> reference;
@@ -84,12 +91,16 @@ comparison compare(const description& of, const std::vector<library>& libraries,
     }
     entrants.push_back({each.name, made.run});
   }
-  const std::size_t competitors = entrants.size();
-  for (entrant& each : limits_of(of, threads)) entrants.push_back(std::move(each));
-  const auto times = measure(entrants);
   comparison out{.of = &of, .threads = threads, .libraries = {}, .limits = {}};
-  for (std::size_t i = 0; i < entrants.size(); ++i)
-    (i < competitors ? out.libraries : out.limits).push_back({entrants[i].name, times[i]});
+  for (const entrant& each : entrants) out.libraries.push_back({each.name, {}});
+  for (limit& each : limits_of(of, threads)) {
+    out.limits.push_back({each.resource, each.threads, {}});
+    entrants.push_back({each.resource, std::move(each.run)});
+  }
+  auto times = measure(entrants, by);
+  auto next = times.begin();
+  for (timed& each : out.libraries) each.time = std::move(*next++);
+  for (timed_limit& each : out.limits) each.time = std::move(*next++);
   return out;
 }
 

@@ -16,17 +16,23 @@ struct timed {
   timing time;
 };
 
+struct timed_limit {
+  std::string resource;
+  int threads;
+  timing time;
+};
+
 struct comparison {
   const description* of = nullptr;
   int threads = 1;
   /// sinter first.
   std::vector<timed> libraries;
-  std::vector<timed> limits;
+  std::vector<timed_limit> limits;
 
   const timing& sinter() const { return libraries.front().time; }
   /// The peer of the least median; none where a case has no peer.
   const timed* best_peer() const;
-  /// The least time that the limits allow, in nanoseconds; 0 where none is known.
+  /// The least time that all resources allow, in nanoseconds; 0 where none is known.
   double roofline() const;
 };
 
@@ -37,6 +43,7 @@ std::optional<std::string> difference(const description& of, const problem& oper
 
 /// Runs each side once, compares what they computed, and measures. Throws std::runtime_error where
 /// a peer computes something else.
-comparison compare(const description& of, const std::vector<library>& libraries, int threads);
+comparison compare(const description& of, const std::vector<library>& libraries, int threads,
+                   timer by);
 
 }  // namespace bench

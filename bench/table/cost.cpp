@@ -14,7 +14,8 @@ namespace bench {
 
 namespace {
 
-// From what `explain` says, which measures nests by the shortest of several runs.
+// From what `explain` says, which measures nests by the shortest of several runs and rounds to a
+// tenth of a microsecond. Without those that are predicted to take nothing, which compute nothing.
 std::vector<nest_times> nests_of(const std::string& explained) {
   static const std::regex line(
       R"(^  (nest .*?)  \(predicted ([0-9.]+) us, measured ([0-9.]+) us\)$)");
@@ -22,7 +23,7 @@ std::vector<nest_times> nests_of(const std::string& explained) {
   std::istringstream lines(explained);
   std::smatch found;
   for (std::string text; std::getline(lines, text);)
-    if (std::regex_match(text, found, line))
+    if (std::regex_match(text, found, line) && std::stod(found[2]) > 0)
       out.push_back({found[1], std::stod(found[2]), std::stod(found[3])});
   return out;
 }

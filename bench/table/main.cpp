@@ -19,13 +19,16 @@ namespace {
 using namespace bench;
 
 constexpr std::string_view usage =
-    "usage: bench_table [--cost] [--threads=1,2] [--json=FILE] [CASE...] [--benchmark_...]\n"
+    "usage: bench_table [--cost] [--threads=1,2] [--processor-time] [--json=FILE] [CASE...]\n"
+    "                   [--benchmark_...]\n"
     "CASE: the name of a case, or what names begin with; all if there is none.\n"
+    "--processor-time: what the process spends on processors instead of time that passes.\n"
     "--cost: predicted beside measured times of the nests of the cases, instead of peers.\n";
 
 struct request {
   bool cost = false;
   std::vector<int> threads{1, 2};
+  timer by = timer::wall;
   std::string json;
   std::vector<const description*> cases;
 };
@@ -60,6 +63,8 @@ request parse(int argc, char** argv) {
       out.cost = true;
     } else if (argument.starts_with("--threads=")) {
       out.threads = numbers_of(argument.substr(10));
+    } else if (argument == "--processor-time") {
+      out.by = timer::processor;
     } else if (argument.starts_with("--json=")) {
       out.json = argument.substr(7);
     } else if (argument.starts_with("-")) {
@@ -80,7 +85,7 @@ void run_table(const request& asked, const std::vector<library>& libraries) {
   for (const description* each : asked.cases) {
     double alone = 0;
     for (const int threads : asked.threads) {
-      all.push_back(compare(*each, libraries, threads));
+      all.push_back(compare(*each, libraries, threads, asked.by));
       if (threads == 1) alone = all.back().sinter().median;
       std::fputs(table_row(all.back(), alone).c_str(), stdout);
       std::fflush(stdout);

@@ -13,17 +13,21 @@ namespace {
 // Keeps times by the number that an entrant was registered under; prints nothing.
 class collector final : public benchmark::BenchmarkReporter {
  public:
-  explicit collector(std::size_t entrants) : timings(entrants) {}
+  collector(std::size_t entrants, timer by) : timings(entrants), by_(by) {}
 
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs)
       if (run.run_type == Run::RT_Iteration)
         timings[std::stoul(run.run_name.function_name)].repetitions.push_back(
-            run.real_accumulated_time * 1e9 / static_cast<double>(run.iterations));
+            (by_ == timer::wall ? run.real_accumulated_time : run.cpu_accumulated_time) * 1e9 /
+            static_cast<double>(run.iterations));
   }
 
   std::vector<timing> timings;
+
+ private:
+  timer by_;
 };
 
 double median(std::vector<double> values) {
@@ -34,13 +38,18 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-std::vector<timing> measure(const std::vector<entrant>& entrants) {
-  for (std::size_t i = 0; i < entrants.size(); ++i)
-    benchmark::RegisterBenchmark(std::to_string(i).c_str(), [&run = entrants[i].run](
-                                                                benchmark::State& state) {
-      for (auto _ : state) run();
-    })->UseRealTime();
-  collector collected(entrants.size());
+std::vector<timing> measure(const std::vector<entrant>& entrants, timer by) {
+  for (std::size_t i = 0; i < entrants.size(); ++i) {
+    auto* const registered = benchmark::RegisterBenchmark(
+        std::to_string(i).c_str(), [&run = entrants[i].run](benchmark::State& state) {
+          for (auto _ : state) run();
+        });
+    if (by == timer::wall)
+      registered->UseRealTime();
+    else
+      registered->MeasureProcessCPUTime();
+  }
+  collector collected(entrants.size(), by);
   benchmark::RunSpecifiedBenchmarks(&collected);
   benchmark::ClearRegisteredBenchmarks();
   for (timing& each : collected.timings) {

@@ -41,13 +41,8 @@ std::string row(const std::string& name, const std::string& threads, const std::
   return text;
 }
 
-nlohmann::json times_of(const std::vector<timed>& all) {
-  nlohmann::json out = nlohmann::json::object();
-  for (const timed& each : all)
-    out[each.name] = {{"median_ns", each.time.median},
-                      {"least_ns", each.time.least},
-                      {"repetitions_ns", each.time.repetitions}};
-  return out;
+nlohmann::json json_of(const timing& of) {
+  return {{"median_ns", of.median}, {"least_ns", of.least}, {"repetitions_ns", of.repetitions}};
 }
 
 }  // namespace
@@ -71,9 +66,13 @@ std::string table_row(const comparison& of, double alone) {
 void write_json(const std::string& path, const std::vector<comparison>& all) {
   nlohmann::json cases = nlohmann::json::array();
   for (const comparison& each : all) {
-    nlohmann::json entry{{"case", each.of->name},           {"what", each.of->what},
-                         {"threads", each.threads},         {"sides", times_of(each.libraries)},
-                         {"limits", times_of(each.limits)}, {"bytes", each.of->bytes}};
+    nlohmann::json entry{{"case", each.of->name},
+                         {"what", each.of->what},
+                         {"threads", each.threads},
+                         {"bytes", each.of->bytes}};
+    for (const timed& side : each.libraries) entry["sides"][side.name] = json_of(side.time);
+    for (const timed_limit& limit : each.limits)
+      entry["limits"][limit.resource][std::to_string(limit.threads)] = json_of(limit.time);
     double flops = 0;
     for (const product& p : each.of->products)
       flops += 2.0 * p.times * static_cast<double>(p.rows * p.depth * p.columns);

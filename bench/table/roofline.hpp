@@ -3,14 +3,23 @@
 // and its matrix products alone, by Eigen.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "case.hpp"
-#include "measure.hpp"
 
 namespace bench {
 
-/// The limits of a case: its least possible time is the longest of theirs.
-std::vector<entrant> limits_of(const description& of, int threads);
+/// A resource that a case cannot do without ("memory" or "products"), used on so many threads.
+struct limit {
+  std::string resource;
+  int threads;
+  std::function<void()> run;
+};
+
+/// The limits of a case on so many threads, and on one: threads that wait for each other longer
+/// than they compute do not say what the machine allows.
+std::vector<limit> limits_of(const description& of, int threads);
 
 }  // namespace bench
