@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Sides made, checked against each other, and timed.
 #include "compare.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The nests of cases as `explain` tells of them, and Spearman's rank correlation.
 #include "cost.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Google Benchmark run on one group of entrants at a time, with a reporter that only collects.
 #include "measure.hpp"
 
 #include <algorithm>

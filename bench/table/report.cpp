@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Rows of the table, and the JSON.
 #include "report.hpp"
 
 #include <cstdio>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The triad and the bare products.
 #include "roofline.hpp"
 
 #include <algorithm>
