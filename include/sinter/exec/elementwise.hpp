@@ -49,6 +49,8 @@ template <ir::op Op, Floating T>
   else if constexpr (Op == op::sqrt)
     return xsimd::sqrt(x);
   else if constexpr (Op == op::rsqrt)
+    // Within 1.5 ULP for all x. An estimate with a step of Newton's takes half of the time, but its
+    // bits are another's on every processor.
     return simd<T>(T(1)) / xsimd::sqrt(x);
   else if constexpr (Op == op::recip)
     return simd<T>(T(1)) / x;

@@ -157,6 +157,20 @@ template <Floating T, class... Rest>
     return fma<T>(polynomial<T>(x, rest...), x, simd<T>(static_cast<T>(c0)));
 }
 
+/// The same of at least two coefficients, pair by pair: c0 + c1 x + x^2 (c2 + c3 x + ...). One
+/// product more and half of the waiting, which counts where there is little else to do meanwhile.
+template <Floating T, class... Rest>
+[[gnu::always_inline]] inline simd<T> polynomial_in_pairs(simd<T> x, simd<T> square, double c0,
+                                                          double c1, Rest... rest) {
+  const simd<T> pair = fma<T>(x, static_cast<T>(c1), static_cast<T>(c0));
+  if constexpr (sizeof...(rest) == 0)
+    return pair;
+  else if constexpr (sizeof...(rest) == 1)
+    return fma<T>(square, static_cast<T>((rest, ...)), pair);
+  else
+    return fma<T>(polynomial_in_pairs<T>(x, square, rest...), square, pair);
+}
+
 /// The same bits as another type.
 template <Floating T>
 [[gnu::always_inline]] inline simd_bits<T> as_bits(simd<T> x) {
