@@ -60,8 +60,8 @@ void check_against_two_kernels(const ir::instruction& instruction, exec::monoid 
   const void* operands[] = {x.data(), second.data()};
 
   std::vector<T> mapped(x.size() + 1, T(7)), stored = mapped;
-  T want{}, got{}, unstored{};
-  for (T* t : {&want, &got, &unstored}) reduction.identity(1, t);
+  double want{}, got{}, unstored{};  // accumulators
+  for (double* t : {&want, &got, &unstored}) reduction.identity(1, t);
   instruction.run(n, operands, mapped.data());
   reduction.row(n, mapped.data(), &want);
   both(n, operands, stored.data(), &got);
@@ -73,7 +73,7 @@ void check_against_two_kernels(const ir::instruction& instruction, exec::monoid 
   // The result may take the place of an operand.
   std::vector<T> in_place = x;
   const void* own[] = {in_place.data(), second.data()};
-  T again{};
+  double again{};
   reduction.identity(1, &again);
   both(n, own, in_place.data(), &again);
   CHECK(same_bits(again, want));
@@ -106,7 +106,7 @@ TEST_CASE("a map with a reduction continues an accumulator") {
   const auto x = values<float>(40, 0);
   const float m = 0;
   const void* operands[] = {x.data(), &m};
-  float sum = 100, fresh = 0;
+  double sum = 100, fresh = 0;  // sums of f32 accumulate in f64
   square.sum(40, operands, nullptr, &sum);
   square.sum(40, operands, nullptr, &fresh);
   CHECK(sum == 100 + fresh);

@@ -49,8 +49,8 @@ tile 2 x 3, capacity 2
 stream 0: buffer 0 f32 + 0, outer [3], inner [1], step 1, linear, dense
 stream 1: buffer 1 f32 + 0, outer [1], inner [0], step 0, linear
 constant 0: f32 0.5
-accumulator 0: sum of f32 in phase 0, lanes LANES, at 0, result row0, in place
-scratch 1024: rows at 64 of 512, accumulators at 576 of 0, singles at 576, slots at 576 of 128
+accumulator 0: sum of f32 in phase 0, lanes LANES, at 0, result row0
+scratch 1024: rows at 64 of 512, accumulators at 576 of 64, singles at 640, slots at 640 of 128
 prefetching in steps: 0
 phases 1
 rows before 0: 0

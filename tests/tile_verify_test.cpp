@@ -187,7 +187,15 @@ TEST_CASE("corrupted commands are refused, with their place") {
            [](tile_program& p) { p.reductions[1].result = p.reductions[0].result; }},
           {"accumulator 0: result: nowhere", [](tile_program& p) { p.reductions[0].result = {}; }},
           {"accumulator 0: offset: leaves",
+           [](tile_program& p) {
+             p.reductions[0].in_place = false;
+             p.reductions[0].offset = 1 << 20;
+           }},
+          // The maximum is where its result is; the sum, in f64, is elsewhere.
+          {"accumulator 1: offset: over another",
            [](tile_program& p) { p.reductions[0].in_place = false; }},
+          {"accumulator 1: in place: accumulators are no results",
+           [](tile_program& p) { p.reductions[1].in_place = true; }},
           {"accumulator 0: kernels: none",
            [](tile_program& p) { p.reductions[0].kernels = nullptr; }},
           {"accumulator 0: result: of another size",

@@ -188,7 +188,7 @@ inline element identity_of(monoid m, dtype type) {
 /// Adds what saw later elements to what saw those before.
 inline void combine(monoid m, dtype type, accumulated& total, const accumulated& behind) {
   if (m != monoid::argmax) {
-    total.value = combine(m, type, total.value, behind.value);
+    total.value = combine(m, accumulator_dtype(m, type), total.value, behind.value);
     return;
   }
   if (behind.count == 0) return;

@@ -287,7 +287,7 @@ class tile_interpreter {
       for (std::int64_t row = 0; row < height_; row += block) {
         accumulated part{operand(c, 0, row, column), 0, 1};
         for (std::int64_t i = row + 1; i < std::min(height_, row + block); ++i)
-          combine(r.monoid, r.type, part, {operand(c, 0, i, column), 0, 1});
+          part.value = combine(r.monoid, r.type, part.value, operand(c, 0, i, column));
         combine(r.monoid, r.type, (*columns_)[static_cast<std::size_t>(column)], part);
       }
   }

@@ -92,7 +92,7 @@ template <Floating T>
   return detail::finish_log<T>(x, fma<T>(parts.exponent, high, parts.f + correction));
 }
 
-/// The logarithm to base 2 within 0.8 ULP for all x as log has them; exact for powers of two.
+/// The logarithm to base 2 within 0.9 ULP for all x as log has them; exact for powers of two.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> log2(simd<T> x) {
   const detail::log_parts<T> parts = detail::split_log<T>(x);

@@ -74,8 +74,9 @@ void map_reduce_kernel(std::int64_t n, const void* const* operands, void* result
     store<T>(last, x);
     all = detail::combine<M>(all, load_part<T>(last, rest, detail::identity_of<M, T>()));
   }
-  auto& target = *static_cast<T*>(accumulator);
-  target = detail::combine_single<M>(target, detail::reduce_all<M, T>(all));
+  using total = accumulator_type<M, T>;
+  auto& target = *static_cast<total*>(accumulator);
+  target = detail::combine_single<M>(target, static_cast<total>(detail::reduce_all<M, T>(all)));
 }
 
 /// The kernels of a region of a traced graph.

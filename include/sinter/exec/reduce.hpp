@@ -15,6 +15,7 @@
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce_lanes.hpp>
 #include <sinter/exec/reduction.hpp>
+#include <sinter/exec/widen.hpp>
 #include <sinter/tensor/dtype.hpp>
 
 namespace sinter::exec {
@@ -120,10 +121,11 @@ T reduce_row(std::int64_t n, const T* x) {
 
 template <monoid M, class T>
 void row_kernel(std::int64_t n, const void* x, void* accumulator) {
-  auto& target = *static_cast<T*>(accumulator);
+  using total = accumulator_type<M, T>;
+  auto& target = *static_cast<total*>(accumulator);
   const T row = reduce_row<M>(n, static_cast<const T*>(x));
   if constexpr (Floating<T>)
-    target = combine_single<M>(target, row);
+    target = combine_single<M>(target, static_cast<total>(row));
   else
     target = combine<M>(target, row);
 }
@@ -133,10 +135,20 @@ void row_kernel(std::int64_t n, const void* x, void* accumulator) {
 // rows.
 inline constexpr std::int64_t column_block = 32;
 
+// A register into as many accumulators.
+template <monoid M, Floating T>
+[[gnu::always_inline]] inline void accumulate(simd<T> x, accumulator_type<M, T>* to) {
+  if constexpr (std::is_same_v<accumulator_type<M, T>, T>)
+    store<T>(to, combine<M>(load<T>(to), x));
+  else
+    add_lanes(x, to);
+}
+
 // Registers x [0, rows) x U of a block, combined into the accumulators. The lines two strips ahead
 // are prefetched: hardware does not follow 32 rows at once.
 template <monoid M, int U, Floating T>
-void reduce_strip(std::int64_t rows, const T* x, std::int64_t row_stride, T* accumulator) {
+void reduce_strip(std::int64_t rows, const T* x, std::int64_t row_stride,
+                  accumulator_type<M, T>* accumulator) {
   simd<T> partial[U];
   for (int u = 0; u < U; ++u) partial[u] = load<T>(x + u * lanes<T>);
   for (std::int64_t i = 1; i < rows; ++i) {
@@ -145,16 +157,15 @@ void reduce_strip(std::int64_t rows, const T* x, std::int64_t row_stride, T* acc
       for (int u = 0; u < U; ++u) __builtin_prefetch(row + (2 * U + u) * lanes<T>);
     for (int u = 0; u < U; ++u) partial[u] = combine<M>(partial[u], load<T>(row + u * lanes<T>));
   }
-  for (int u = 0; u < U; ++u)
-    store<T>(accumulator + u * lanes<T>,
-             combine<M>(load<T>(accumulator + u * lanes<T>), partial[u]));
+  for (int u = 0; u < U; ++u) accumulate<M, T>(partial[u], accumulator + u * lanes<T>);
 }
 
 template <monoid M, class T>
 void column_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
                    void* accumulator) {
   const auto* element = static_cast<const T*>(x);
-  auto* target = static_cast<T*>(accumulator);
+  using total = accumulator_type<M, T>;
+  auto* target = static_cast<total*>(accumulator);
   if constexpr (Floating<T>) {
     for (std::int64_t i = 0; i < rows; i += column_block, element += column_block * row_stride) {
       const std::int64_t height = std::min(column_block, rows - i);
@@ -170,7 +181,7 @@ void column_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::
           for (std::int64_t c = 0; c < rest; ++c)
             partial[c] = combine_single<M>(partial[c], element[r * row_stride + j + c]);
         for (std::int64_t c = 0; c < rest; ++c)
-          target[j + c] = combine_single<M>(target[j + c], partial[c]);
+          target[j + c] = combine_single<M>(target[j + c], static_cast<total>(partial[c]));
       }
     }
   } else {
@@ -189,9 +200,14 @@ void identity_kernel(std::int64_t n, void* accumulator) {
   std::fill_n(static_cast<T*>(accumulator), n, identity_of<M, T>());
 }
 
-template <class T>
+template <class T, class Total>
 void finish_kernel(std::int64_t n, const void* accumulator, void* result) {
-  if (n > 0) std::memmove(result, accumulator, static_cast<std::size_t>(n) * sizeof(T));
+  if constexpr (std::is_same_v<T, Total>) {
+    if (n > 0) std::memmove(result, accumulator, static_cast<std::size_t>(n) * sizeof(T));
+  } else {
+    for (std::int64_t i = 0; i < n; ++i)
+      static_cast<T*>(result)[i] = static_cast<T>(static_cast<const Total*>(accumulator)[i]);
+  }
 }
 
 template <class T>
@@ -285,8 +301,12 @@ constexpr reduction_kernels reduction_of() {
             sizeof(argmax_state<T>),
             1};
   else
-    return {&row_kernel<M, T>,      &column_kernel<M, T>, &combine_kernel<M, T>,
-            &identity_kernel<M, T>, &finish_kernel<T>,    sizeof(T),
+    return {&row_kernel<M, T>,
+            &column_kernel<M, T>,
+            &combine_kernel<M, accumulator_type<M, T>>,
+            &identity_kernel<M, accumulator_type<M, T>>,
+            &finish_kernel<T, accumulator_type<M, T>>,
+            sizeof(accumulator_type<M, T>),
             lanes_of<T>()};
 }
 

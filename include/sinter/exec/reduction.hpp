@@ -6,8 +6,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <sinter/graph/op.hpp>
+#include <sinter/tensor/dtype.hpp>
 
 namespace sinter::exec {
 
@@ -24,8 +26,17 @@ constexpr monoid monoid_of(ir::op code) {
   return code == ir::op::argmax ? monoid::argmax : monoid::sum;
 }
 
+/// What sums of f32 accumulate in: blocks are summed in f32, and however many follow each other,
+/// what is lost is lost in the blocks. All other accumulators are as exact as the elements.
+template <monoid M, class T>
+using accumulator_type =
+    std::conditional_t<M == monoid::sum && std::is_same_v<T, float>, double, T>;
+constexpr dtype accumulator_dtype(monoid m, dtype type) {
+  return m == monoid::sum && type == dtype::f32 ? dtype::f64 : type;
+}
+
 /// The accumulator of argmax: the largest of the `count` elements seen so far and its position
-/// among them. All other accumulators are one element.
+/// among them. All other accumulators are one value.
 template <class T>
 struct argmax_state {
   T value;

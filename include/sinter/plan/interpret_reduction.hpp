@@ -32,16 +32,22 @@ class ordered_reduction {
     for (std::int64_t begin = 0; begin < size; begin += part) {
       reduced partial = identity();
       walk_tiles(l, begin, std::min(size, begin + part), [&](std::int64_t first, std::int64_t end) {
-        partial = combine(partial, tile(first, end, element));
+        partial = accumulate(partial, tile(first, end, element));
       });
-      total = combine(total, partial);
+      total = accumulate(total, partial);
     }
     if (plan_.monoid == ir::op::argmax)
       return static_cast<double>(std::max<std::int64_t>(0, total.position));
-    return total.value;
+    return sums_wide() ? static_cast<double>(static_cast<float>(total.value)) : total.value;
   }
 
  private:
+  // What tiles of f32 sum up to is added in f64.
+  bool sums_wide() const { return plan_.monoid == ir::op::reduce_sum && type_ == dtype::f32; }
+  reduced accumulate(const reduced& a, const reduced& b) const {
+    return sums_wide() ? reduced{a.value + b.value, 0} : combine(a, b);
+  }
+
   reduced identity() const {
     switch (plan_.monoid) {
       case ir::op::reduce_prod: return {1, -1};

@@ -85,9 +85,9 @@ enum class combination : std::uint8_t {
 };
 
 // How elements along the reduced axes of an iteration become one: in `partials` ranges of their
-// own, the tasks of the loop, which combine in order; in each, tile after tile; in a tile, blocks
-// of `block` elements, of which every `accumulators`-th goes to the same accumulator (0: as the
-// product's kernel has it), and which combine as `order` says.
+// own, the tasks of the loop, which combine in order; in each, tile after tile (sums of f32: both
+// in f64); in a tile, blocks of `block` elements, of which every `accumulators`-th goes to the same
+// accumulator (0: as the product's kernel has it), and which combine as `order` says.
 struct reduction_plan {
   int iteration = 0;
   int step = -1;  // of the body; -1: the sum of a product, of a streamed nest, of updates
