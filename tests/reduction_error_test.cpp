@@ -110,7 +110,8 @@ TEST_CASE("sums are as exact as pairwise ones") {
                        sn::sum(x, 1), sn::mean(x));
   });
   for (const kind k : kinds)
-    for (const auto [rows, columns] : shapes) {
+    for (const extents& shape : shapes) {
+      const std::int64_t rows = shape.rows, columns = shape.columns;
       CAPTURE(static_cast<int>(k));
       CAPTURE(rows);
       const auto x = filled(k, rows, columns);
@@ -131,7 +132,8 @@ TEST_CASE("what is made of sums: variance, mean squared error, logsumexp") {
   auto f = sn::fuse(
       [](auto x, auto y) { return sn::outputs(sn::var(x), sn::mse(x, y), sn::logsumexp(x)); });
   for (const kind k : {kind::constant, kind::uniform})
-    for (const auto [rows, columns] : shapes) {
+    for (const extents& shape : shapes) {
+      const std::int64_t rows = shape.rows, columns = shape.columns;
       CAPTURE(static_cast<int>(k));
       CAPTURE(rows);
       const auto x = filled(k, rows, columns), y = filled(kind::uniform, columns, rows);
