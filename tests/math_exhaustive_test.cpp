@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // labels: fuzz
 // The vector functions of f32 against the C library's in double. By default every 4096th float;
-// with SINTER_FUZZ_SECONDS as many as that time allows, shared by the functions: 600 seconds are
+// with SINTER_FUZZ_SECONDS as many as that time allows, shared by the functions: 1,200 seconds are
 // enough for all 2^32 inputs of each on two cores.
 #include <array>
 #include <bit>
@@ -143,8 +143,9 @@ TEST_CASE("the functions of f32 keep their error bounds") {
       if (!(here.error <= all.error)) all = here;
     } while (++round < rounds && clock::now() < own_end);
     if (seconds != nullptr)
-      MESSAGE(f.name << ": " << all.error << " at " << all.at << ", " << round << " of " << rounds
-                     << " parts of all floats");
-    CHECK_MESSAGE(all.error <= f.bound, f.name, " is off by ", all.error, " at ", all.at);
+      MESSAGE(std::string(f.name) << ": " << all.error << " at " << all.at << ", " << round
+                                  << " of " << rounds << " parts of all floats");
+    CHECK_MESSAGE(all.error <= f.bound, std::string(f.name), " is off by ", all.error, " at ",
+                  all.at);
   }
 }
