@@ -151,8 +151,9 @@ inline void choose_tile(tile_program& p, geometry kind, int maps, std::int64_t b
     case geometry::rows:
       p.split = rows < 8 && columns >= 32768;
       p.chunk = columns <= 2 * elements ? columns : elements;
-      // Row-level steps are calls for a few values: short rows share them.
-      p.tile_rows = p.split ? 1 : std::max<std::int64_t>(1, 2048 / columns);
+      // Row-level steps are calls for a few values: short rows share them. Long ones come one after
+      // the other, so that what is read again is in L1 and the next row is fetched meanwhile.
+      p.tile_rows = p.split || columns >= 512 ? 1 : std::max<std::int64_t>(1, 2048 / columns);
       if (p.split) p.aligned_rows = false;
       if (p.aligned_rows) {
         p.tile_rows = 16;

@@ -77,12 +77,38 @@ template <std::size_t N, class F>
 template <ir::region R>
 using leaf_pointers = std::array<const region_type<R>*, R.leaf_count>;
 
+// The operands' pointers, read one by one: whoever calls has just written them one by one, and a
+// load of several of them waits until these stores, and all before them, have left for the cache.
+template <ir::region R>
+[[gnu::always_inline]] inline leaf_pointers<R> leaves_of(const void* const* operands) {
+  leaf_pointers<R> leaf;
+  for (std::size_t k = 0; k < leaf.size(); ++k) {
+    const void* at = operands[k];
+#if defined(__GNUC__)
+    asm("" : "+r"(at));  // hides from the optimizer that the next one lies behind
+#endif
+    leaf[k] = static_cast<const region_type<R>*>(at);
+  }
+  return leaf;
+}
+
 // The scalar leaves, which stay the same for all elements.
 template <ir::region R, int U>
 [[gnu::always_inline]] inline void load_scalars(region_values<R, U>& values,
                                                 const leaf_pointers<R>& leaf) {
   unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
     if constexpr (R.is_scalar(k)) values.number[k][0] = simd<region_type<R>>(*leaf[k]);
+  });
+}
+
+// All nodes, of leaves that are loaded.
+template <ir::region R, int U>
+[[gnu::always_inline]] inline void evaluate_nodes(region_values<R, U>& values) {
+  unrolled<R.node_count>([&](auto node) __attribute__((always_inline)) {
+    constexpr int index = static_cast<int>(node());
+    unrolled<U>([&](auto u) __attribute__((always_inline)) {
+      values.template at<R.leaf_count + index>(u) = evaluate_node<R, index>(values, u);
+    });
   });
 }
 
@@ -98,12 +124,7 @@ template <ir::region R, int U>
         values.number[k][u] = load<T>(leaf[k] + begin + static_cast<std::int64_t>(u) * lanes<T>);
       });
   });
-  unrolled<R.node_count>([&](auto node) __attribute__((always_inline)) {
-    constexpr int index = static_cast<int>(node());
-    unrolled<U>([&](auto u) __attribute__((always_inline)) {
-      values.template at<R.leaf_count + index>(u) = evaluate_node<R, index>(values, u);
-    });
-  });
+  evaluate_nodes<R, U>(values);
 }
 
 template <ir::region R, int U>

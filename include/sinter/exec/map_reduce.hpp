@@ -26,8 +26,7 @@ void map_reduce_kernel(std::int64_t n, const void* const* operands, void* result
   static_assert(!detail::result_is_truth<R>, "truth values have no sum");
   constexpr int at_once = detail::registers_at_once;
   static_assert(at_once == 4, "as many as a block has accumulators");
-  detail::leaf_pointers<R> leaf;
-  for (std::size_t k = 0; k < leaf.size(); ++k) leaf[k] = static_cast<const T*>(operands[k]);
+  detail::leaf_pointers<R> leaf = detail::leaves_of<R>(operands);
   auto* const out = static_cast<T*>(result);
 
   // U registers from element `begin` on, into as many accumulators.

@@ -12,6 +12,7 @@
 #include <sinter/exec/lowered.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/run_rows.hpp>
 #include <sinter/exec/run_tile.hpp>
 #include <sinter/plan/division.hpp>
 
@@ -55,14 +56,23 @@ class tile_nest {
                                       column = task % column_tasks_ * columns_per_task_;
                    tile_runner runner(tile_.program(), memory.bases, memory.scratch(thread));
                    runner.begin();
-                   runner.run_all(row, std::min(axes.rows, row + rows_per_task_), column,
-                                  std::min(axes.columns, column + columns_per_task_));
+                   run_part(runner, row, std::min(axes.rows, row + rows_per_task_), column,
+                            std::min(axes.columns, column + columns_per_task_));
                  });
   }
 
   lowered_tiles lowered() const { return {tile_.program(), rows_per_task_, columns_per_task_}; }
 
  private:
+  void run_part(tile_runner& runner, std::int64_t row, std::int64_t row_end, std::int64_t column,
+                std::int64_t column_end) const {
+    const tile_program& p = tile_.program();
+    if (row_end - row >= row_runner::least_rows && column_end - column <= p.chunk &&
+        column < column_end && row_runner::takes(p))
+      return row_runner(runner).run(row, row_end, column, column_end);
+    runner.run_all(row, row_end, column, column_end);
+  }
+
   void divide() {
     const tile_program& p = tile_.program();
     const std::int64_t rows = std::max<std::int64_t>(1, p.axes.rows),

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// Runs a tile program whose tiles are single rows. What `tile_runner` finds out for every command
+// of every tile is found out once: the commands of all phases become one list of calls, and where
+// operands are moves from row to row by adding. What is left between two kernels is short enough
+// that the processor reads ahead over it. (Layer norm over rows of 768 that are in L2: 160 ns per
+// row with commands that are looked at for every row, 111 so, 80 by hand.)
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <sinter/exec/run_tile.hpp>
+#include <sinter/exec/tile_program.hpp>
+
+namespace sinter::exec {
+
+class row_runner {
+ public:
+  /// Rows for which the list of calls is worth making.
+  static constexpr std::int64_t least_rows = 4;
+
+  /// Does `program` consist of rows, and few enough commands for the list?
+  static bool takes(const tile_program& program) {
+    return program.tile_rows == 1 && !program.split &&
+           program.operands.size() + program.commands.size() + 2 * program.reductions.size() +
+                   program.prefetched.size() <=
+               most_places &&
+           program.commands.size() * (1 + program.prefetched.size()) +
+                   2 * program.reductions.size() <=
+               most_calls;
+  }
+
+  /// `tile`: began, of a program that `takes` accepts.
+  explicit row_runner(tile_runner& tile) : tile_(tile), p_(tile.p_) {}
+
+  /// All lists for rows [row_begin, row_end) and columns [column_begin, column_end), at most a
+  /// chunk of them. Precondition: neither is empty.
+  void run(std::int64_t row_begin, std::int64_t row_end, std::int64_t column_begin,
+           std::int64_t column_end) {
+    tile_.column_ = column_begin;
+    tile_.width_ = column_end - column_begin;
+    const std::int64_t length = p_.axes.outer.empty() ? row_end : p_.axes.outer.back();
+    for (std::int64_t row = row_begin; row < row_end;) {
+      // Rows equally far apart: as far as the last outer axis goes.
+      const std::int64_t end = std::min(row_end, row + length - row % length);
+      tile_.seek(row);
+      tile_.take_rows(row, 1);
+      make_calls();
+      while (true) {
+        for (std::size_t i = 0; i < call_count_; ++i) execute(calls_[i]);
+        if (++row == end) break;
+        for (std::size_t i = 0; i < place_count_; ++i) places_[i] += steps_[i];
+        if (asks_tile_) tile_.take_rows(row, 1);
+      }
+    }
+  }
+
+ private:
+  // Without initializers: a task does not fill a list that it may not need.
+  enum class call_kind : std::uint8_t {
+    map,
+    map_reduce,
+    reduce,
+    identity,
+    finish,
+    store,
+    fetch,
+    other
+  };
+  struct call {
+    call_kind kind;
+    std::uint8_t size;                    // store: bytes of the element
+    std::uint16_t from, to, accumulator;  // places
+    std::int64_t count;                   // elements of map, bytes of fetch
+    union {
+      ir::map_function map;
+      ir::map_reduce_function map_reduce;
+      const reduction_kernels* kernels;
+      const command* source;
+    };
+  };
+  static constexpr std::size_t most_places = 96, most_calls = 48;
+
+  void make_calls() {
+    call_count_ = place_count_ = 0;
+    asks_tile_ = false;
+    int fetched = 0;
+    add_list(p_.row_lists[0]);
+    for (std::size_t phase = 0; phase < p_.phase_lists.size(); ++phase) {
+      add_reductions(static_cast<int>(phase), call_kind::identity);
+      const command_range list = p_.phase_lists[phase];
+      for (int i = list.first; i < list.last; ++i) {
+        if (fetched < p_.prefetch_steps) add_fetch(fetched++);
+        add_command(p_.commands[static_cast<std::size_t>(i)]);
+      }
+      add_reductions(static_cast<int>(phase), call_kind::finish);
+      add_list(p_.row_lists[phase + 1]);
+    }
+  }
+
+  void add_list(command_range list) {
+    for (int i = list.first; i < list.last; ++i)
+      add_command(p_.commands[static_cast<std::size_t>(i)]);
+  }
+
+  call& add(call_kind kind) {
+    call& c = calls_[call_count_++];
+    c = {};
+    c.kind = kind;
+    return c;
+  }
+
+  std::uint16_t add_place(std::byte* at, std::int64_t step) {
+    places_[place_count_] = at;
+    steps_[place_count_] = step;
+    return static_cast<std::uint16_t>(place_count_++);
+  }
+  std::uint16_t add_place(const location& l) { return add_place(tile_.address(l, 0), step_of(l)); }
+
+  // Bytes from a row to the next. What a tile keeps stays where it is.
+  std::int64_t step_of(const location& l) const {
+    const auto size = static_cast<std::int64_t>(l.element_size);
+    const auto number = static_cast<std::size_t>(l.index);
+    if (l.where == location::memory::external) return tile_.external_[number].pitch * size;
+    return l.where == location::memory::stream ? stream_step(number) * size : 0;
+  }
+  std::int64_t stream_step(std::size_t stream) const {
+    return p_.axes.outer.empty() ? 0 : p_.streams[stream].outer.back();
+  }
+
+  void add_command(const command& c) {
+    const location* operands = p_.operands.data() + c.first_operand;
+    const bool stores_row = c.kind == command_kind::store && operands[0].extent == value_class::row;
+    if (c.kind != command_kind::map && c.kind != command_kind::map_reduce &&
+        c.kind != command_kind::reduce && !stores_row) {
+      add(call_kind::other).source = &c;
+      asks_tile_ = true;
+      return;
+    }
+    call& out = add(c.kind == command_kind::map          ? call_kind::map
+                    : c.kind == command_kind::map_reduce ? call_kind::map_reduce
+                    : stores_row                         ? call_kind::store
+                                                         : call_kind::reduce);
+    out.from = static_cast<std::uint16_t>(place_count_);
+    for (int k = 0; k < c.operand_count; ++k) add_place(operands[k]);
+    if (stores_row) {
+      const auto number = static_cast<std::size_t>(c.stream);
+      const auto size = static_cast<std::int64_t>(p_.streams[number].element_size);
+      out.size = static_cast<std::uint8_t>(size);
+      out.to =
+          add_place(tile_.stream_at(c.stream, tile_.offset(number, 0)), stream_step(number) * size);
+      return;
+    }
+    out.count = c.target.extent == value_class::full || c.kind != command_kind::map ? tile_.width_
+                : c.padded                                                          ? row_padding
+                                                                                    : 1;
+    if (c.kind != command_kind::reduce) out.to = add_place(c.target);
+    if (c.kind == command_kind::map) {
+      out.map = c.function;
+      return;
+    }
+    const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
+    out.accumulator = add_place(tile_.accumulator(r, tile_.accumulators_, 0), 0);
+    if (c.kind == command_kind::map_reduce)
+      out.map_reduce = c.reducing;
+    else
+      out.kernels = r.kernels;
+  }
+
+  void add_reductions(int phase, call_kind kind) {
+    for (const bound_reduction& r : p_.reductions) {
+      if (r.phase != phase || !r.result.valid()) continue;
+      if (kind == call_kind::finish && r.in_place) continue;
+      call& c = add(kind);
+      c.kernels = r.kernels;
+      c.accumulator = add_place(tile_.accumulator(r, tile_.accumulators_, 0), 0);
+      if (kind == call_kind::finish) c.to = add_place(r.result);
+    }
+  }
+
+  // A part of the next row of every stream that is fetched.
+  void add_fetch(int step) {
+    for (const prefetched_stream& fetched : p_.prefetched) {
+      const auto number = static_cast<std::size_t>(fetched.stream);
+      const auto size = static_cast<std::int64_t>(p_.streams[number].element_size);
+      const std::int64_t begin = step * fetched.bytes_per_step;
+      const std::int64_t end = std::min(tile_.width_ * size, begin + fetched.bytes_per_step);
+      if (begin >= end) continue;
+      const std::int64_t row = stream_step(number) * size;
+      call& c = add(call_kind::fetch);
+      c.count = end - begin;
+      c.from = add_place(tile_.stream_at(fetched.stream, tile_.offset(number, 0)) +
+                             tile_.column_ * size + row + begin,
+                         row);
+    }
+  }
+
+  void execute(const call& c) {
+    const auto* from = reinterpret_cast<const void* const*>(places_.data() + c.from);
+    switch (c.kind) {
+      case call_kind::map: c.map(c.count, from, places_[c.to]); return;
+      case call_kind::map_reduce:
+        c.map_reduce(c.count, from, places_[c.to], places_[c.accumulator]);
+        return;
+      case call_kind::reduce: c.kernels->row(c.count, *from, places_[c.accumulator]); return;
+      case call_kind::identity: c.kernels->identity(1, places_[c.accumulator]); return;
+      case call_kind::finish: c.kernels->finish(1, places_[c.accumulator], places_[c.to]); return;
+      case call_kind::store: std::memcpy(places_[c.to], *from, c.size); return;
+      case call_kind::fetch:
+        for (std::int64_t line = 0; line < c.count; line += 64)
+          __builtin_prefetch(places_[c.from] + line);
+        return;
+      case call_kind::other: tile_.execute(*c.source); return;
+    }
+  }
+
+  tile_runner& tile_;
+  const tile_program& p_;
+  std::array<std::byte*, most_places> places_;
+  std::array<std::int64_t, most_places> steps_;
+  std::array<call, most_calls> calls_;
+  std::size_t place_count_ = 0, call_count_ = 0;
+  bool asks_tile_ = false;  // some commands need to know the row
+};
+
+}  // namespace sinter::exec
