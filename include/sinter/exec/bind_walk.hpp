@@ -169,7 +169,7 @@ inline void choose_tile(tile_program& p, geometry kind, int maps, std::int64_t b
       p.tile_rows = std::max<std::int64_t>(1, 2048 / p.chunk);
       break;
   }
-  p.tile_rows = std::min(p.tile_rows, p.aligned_rows ? last : rows);
+  p.tile_rows = std::min({p.tile_rows, rows, p.aligned_rows ? last : rows});
   p.row_capacity = p.split ? rows : p.tile_rows;
 }
 
