@@ -22,6 +22,11 @@ class case_graph {
  public:
   explicit case_graph(std::uint64_t seed, dtype type = dtype::f32) : type_(type), random_(seed) {
     g.symbol_values = {draw(2, 6), draw(2, 6)};
+    if (seed % 2 == 1) {
+      // Open: rules must not take them for more than one, which they are not here.
+      for (std::int64_t s : {0, 1}) g.dims.describe(s, {s == 0 ? "s0" : "s1", {0, 6}});
+      g.symbol_values = {1, draw(1, 2)};
+    }
     symbols_ = {g.dims.symbol(0), g.dims.symbol(1)};
     a = draw(0, 1) == 0 ? dim(draw(2, 5)) : symbols_[0];
     b = draw(0, 1) == 0 ? dim(draw(2, 5)) : symbols_[1];

@@ -250,7 +250,7 @@ constexpr handle write_custom_map(const custom_op& custom, std::span<const handl
       ir::fault problem;
       const std::size_t extra = shape.size() - own.size();
       for (std::size_t i = own.size(); i-- > 0 && problem.kind == ir::fault_kind::none;)
-        if (g.is_one(own[i]) == ir::truth::no && !g.agree(own[i], shape[extra + i]))
+        if (!g.meets(own[i], shape[extra + i]))
           problem = ir::detail::disagree(g, ir::op::custom_map, own[i], shape[extra + i]);
       problem.custom = custom.name;
       g.fail(problem, ids);

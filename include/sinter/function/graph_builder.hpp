@@ -24,7 +24,9 @@ namespace sinter {
 
 /// A symbolic extent: a name, and the extents it stands for, both ends included. Within a builder a
 /// name is one symbol; `sym("batch")` alone is the symbol known by then, or a new one of any
-/// extent.
+/// extent. With a range that holds 1, a batch of 1 is planned like others, over the same saturated
+/// e-graph; without a range extents of 1 are saturated apart, which finds more where there is only
+/// one column or row.
 struct sym {
   std::string name;
   std::int64_t low = 0;

@@ -83,7 +83,7 @@ struct program_code {
 struct program_statistics {
   std::size_t calls = 0;
   /// One per shape class: the extents for which the same guards hold, which extents are one first
-  /// of all.
+  /// of all, but for symbols with a range (graph_builder's `sym`).
   std::size_t saturations = 0;
   /// One per bucket (powers of two of the dynamic extents) of a class, more where extents are
   /// computed and memory is short.

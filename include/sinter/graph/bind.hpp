@@ -2,7 +2,8 @@
 // Binding a traced graph to a class of shapes. A class says which dynamic extents are one; within
 // it broadcasting is decided, so broadcast_to and sum_to turn into what they mean, and extents that
 // must agree become one symbol. What had to be assumed about the extents becomes a list of guards:
-// a graph bound once is right wherever its guards hold.
+// a graph bound once is right wherever its guards hold. A symbol that was declared with a range of
+// one and more is in no class of its own for being one, unless broadcasting depends on it.
 #pragma once
 
 #include <span>
@@ -89,6 +90,23 @@ inline std::vector<std::int64_t> symbol_values(const graph& g,
 
 namespace detail {
 
+// An extent that was left to broadcasting is, in a bound graph, the one operand's that is not 1 (or
+// any that agree; where all are 1, one that is so in the whole class only if there is no other).
+// Broadcasting the operands to it asks what that takes for granted.
+inline dim settled(const graph& g, dim d) {
+  if (d.is_constant() || g.dims.kind(d) != dim_kind::broadcast) return d;
+  dim found(1);
+  bool is_one = true;
+  for (std::int64_t code : g.dims.operands(d)) {
+    const dim atom = dim::from_code(code);
+    const bool also_one = g.dims.evaluate(atom, g.symbol_values) == 1;
+    const bool better = found == dim(1) && g.dims.is_open(atom);
+    if (also_one ? is_one && better : is_one || atom.is_constant()) found = atom;
+    is_one = is_one && also_one;
+  }
+  return found;
+}
+
 // Tracing wrote the broadcasts of an element-wise op as nodes of their own. If one of them turns
 // out impossible, the error should name what the user wrote: the op, and its operands before
 // broadcasting. An output, or the operand of any other op, is a broadcast_to that the user wrote.
@@ -104,8 +122,9 @@ inline void report_failed_broadcast(graph& out, const graph& traced, op user,
     if (traced[source].code == op::broadcast_to) source = traced.input(source, 0);
     const symbolic_shape from = out[moved[static_cast<std::size_t>(source)]].shape;
     for (std::size_t axis = 0; axis < from.size() && source != i; ++axis) {
-      const dim to = out.dims.substitute(traced.dims, traced.node_dims(i)[axis], replacement);
-      if (out.is_one(from[axis]) == truth::no && !out.agree(from[axis], to))
+      const dim to =
+          settled(out, out.dims.substitute(traced.dims, traced.node_dims(i)[axis], replacement));
+      if (!out.meets(from[axis], to))
         problem = {fault_kind::extents_disagree, code,
                    out.dims.evaluate(from[axis], out.symbol_values),
                    out.dims.evaluate(to, out.symbol_values)};
@@ -115,20 +134,6 @@ inline void report_failed_broadcast(graph& out, const graph& traced, op user,
   }
   problem.custom = custom;
   if (problem.kind != fault_kind::none) throw_fault(problem, out.operand_text(operands));
-}
-
-// An extent that was left to broadcasting is, in a bound graph, the one operand's that is not 1 (or
-// any that agree).
-inline dim settled(graph& g, dim d) {
-  if (d.is_constant() || g.dims.kind(d) != dim_kind::broadcast) return d;
-  const std::span<const std::int64_t> operands = g.dims.operands(d);
-  const std::vector<std::int64_t> atoms(operands.begin(), operands.end());
-  dim found(1);
-  for (std::int64_t code : atoms) {
-    const dim atom = dim::from_code(code);
-    if (g.is_one(atom) != truth::yes && (found == dim(1) || atom.is_constant())) found = atom;
-  }
-  return found;
 }
 
 inline graph replay_all(const graph& traced, std::span<const dim> symbols,
@@ -172,17 +177,16 @@ inline graph bind(const graph& traced, std::span<const shape_vector> arguments) 
   const std::vector<std::int64_t> values = symbol_values(traced, arguments);
   dim_table scratch;
   std::vector<dim> symbols;
+  std::vector<guard> facts;
+  scratch.describe_as(traced.dims);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const dim s = scratch.symbol(static_cast<std::int64_t>(i));
-    symbols.push_back(values[i] == 1 ? dim(1) : s);
-  }
-  std::vector<guard> facts;
-  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool open = scratch.is_open(s);
+    symbols.push_back(values[i] == 1 && !open ? dim(1) : s);
     // What a range says needs no guard.
-    const extent_range range = traced.dims.symbol_range(static_cast<std::int64_t>(i));
-    if (range.holds(1) && range.low != range.high)
-      facts.push_back(
-          {values[i] == 1 ? guard::fact::equal : guard::fact::differ, dim::expression(i), dim(1)});
+    const extent_range range = scratch.symbol_range(static_cast<std::int64_t>(i));
+    if (!open && range.holds(1) && range.low != range.high)
+      facts.push_back({values[i] == 1 ? guard::fact::equal : guard::fact::differ, s, dim(1)});
   }
 
   // Every pass may find extents that must agree; a symbol that equals something else is replaced by

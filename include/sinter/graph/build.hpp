@@ -111,12 +111,15 @@ constexpr value with_leading_ones(value x, int rank) {
 constexpr value broadcast_to(value x, const symbolic_shape& shape) {
   x = with_leading_ones(x, static_cast<int>(shape.size()));
   if (x.shape() == shape) return x;
-  bool same = !x.owner->symbol_values.empty() && x.shape().size() == shape.size();
-  for (std::size_t i = 0; same && i < shape.size(); ++i)
-    same = x.owner->is_one(x.shape()[i]) == x.owner->is_one(shape[i]) &&
-           x.owner->agree(x.shape()[i], shape[i]);
+  graph& g = *x.owner;
+  bool same = !g.symbol_values.empty() && x.shape().size() == shape.size();
+  for (std::size_t i = 0; same && i < shape.size(); ++i) {
+    const dim from = x.shape()[i], to = shape[i];
+    // What is 1 in the whole class is repeated, also where the other happens to be 1.
+    same = from == to || (!(from == dim(1)) && g.same_at_hand(from, to) && g.agree(from, to));
+  }
   if (same) return x;
-  return {x.owner, append(*x.owner, op::broadcast_to, {x.id}, {}, shape)};
+  return {&g, append(g, op::broadcast_to, {x.id}, {}, shape)};
 }
 
 /// The reduction `code` over a bit mask of x's axes, which stay with extent 1 or disappear. Over no
@@ -143,9 +146,14 @@ constexpr value sum_to(value x, const symbolic_shape& shape) {
   for (int i = extra > 0 ? extra : 0; i < x.rank(); ++i) {
     const dim target = shape[i - extra], source = x.extent(i);
     if (target == source) continue;
-    const truth one = x.owner->is_one(target);
-    if (one == truth::unknown) return {x.owner, append(*x.owner, op::sum_to, {x.id}, {}, shape)};
-    if (one == truth::yes && x.owner->is_one(source) != truth::yes) axes |= std::int64_t{1} << i;
+    graph& g = *x.owner;
+    if (!g.symbol_values.empty() && !(target == dim(1)) && g.same_at_hand(target, source)) {
+      g.agree(target, source);
+      continue;
+    }
+    const truth one = g.is_one(target);
+    if (one == truth::unknown) return {&g, append(g, op::sum_to, {x.id}, {}, shape)};
+    if (one == truth::yes && !(source == dim(1))) axes |= std::int64_t{1} << i;
   }
   return reshape(reduce(op::reduce_sum, x, axes), shape);
 }
@@ -248,15 +256,16 @@ constexpr value weak_cast(value x, dtype type) {
 
 /// What two extents broadcast to; a `broadcast` dim where that is not known before binding.
 constexpr dim broadcast_extent(graph& g, dim a, dim b) {
-  if (a == b) return a;
+  if (a == b || b == dim(1)) return a;
+  if (a == dim(1)) return b;
+  // Extents that agree, or do not, are left to the shape rule of the op, which reports them with
+  // both shapes.
+  const dim either = b.is_constant() ? b : a;
+  if (!g.symbol_values.empty() && g.same_at_hand(a, b)) return either;
   const truth one_a = g.is_one(a), one_b = g.is_one(b);
   if (one_a == truth::yes) return b;
   if (one_b == truth::yes) return a;
-  if (one_a == truth::no && one_b == truth::no) {
-    // Different extents are left to the shape rule of the op, which reports them with both shapes.
-    return b.is_constant() ? b : a;
-  }
-  return g.dims.broadcast(a, b);
+  return one_a == truth::no && one_b == truth::no ? either : g.dims.broadcast(a, b);
 }
 
 /// What two shapes, aligned at the last axis, broadcast to; extents that disagree are left to the
@@ -276,9 +285,7 @@ constexpr symbolic_shape broadcast_shape(graph& g, const symbolic_shape& a,
 constexpr bool can_broadcast(graph& g, const symbolic_shape& from, const symbolic_shape& to) {
   const std::size_t extra = to.size() - from.size();
   for (std::size_t i = 0; i < from.size(); ++i)
-    if (!(from[i] == to[extra + i]) && g.is_one(from[i]) == truth::no &&
-        !g.agree(from[i], to[extra + i]))
-      return false;
+    if (!g.meets(from[i], to[extra + i])) return false;
   return true;
 }
 
@@ -292,7 +299,7 @@ constexpr value fail_to_broadcast(graph& g, op code, std::span<const value> oper
     const symbolic_shape from = v.shape();
     const std::size_t extra = shape.size() - from.size();
     for (std::size_t i = from.size(); i-- > 0 && problem.kind == fault_kind::none;)
-      if (g.is_one(from[i]) == truth::no && !g.agree(from[i], shape[extra + i]))
+      if (!g.meets(from[i], shape[extra + i]))
         problem = detail::disagree(g, code, from[i], shape[extra + i]);
   }
   g.fail(problem, ids);

@@ -94,6 +94,20 @@ class dim_table {
     const auto place = static_cast<std::size_t>(number);
     return place < symbols_.size() ? symbols_[place].range : extent_range{};
   }
+  /// Was the symbol declared with a range of one and more? Then a bound graph leaves open whether
+  /// it is one, until something depends on it. Also true for products of such symbols.
+  constexpr bool is_open(dim d) const {
+    if (d.is_constant()) return false;
+    const std::span<const std::int64_t> o = operands(d);
+    if (kind(d) == dim_kind::symbol) {
+      const extent_range r = symbol_range(o[0]);
+      return r.holds(1) && r.low < r.high && !(r == extent_range{});
+    }
+    if (kind(d) != dim_kind::product) return false;
+    for (std::int64_t factor : o)
+      if (!is_open(dim::from_code(factor))) return false;
+    return true;
+  }
   /// The symbol of that name, or -1.
   std::int64_t find_symbol(std::string_view name) const {
     for (std::size_t i = 0; i < symbols_.size(); ++i)

@@ -203,10 +203,15 @@ class graph {
   // that looks for its class asks for each guard.
   constexpr void assume(guard::fact holds, dim a, dim b) {
     for (const guard& g : guards)
-      if (g.holds == holds && ((g.a == a && g.b == b) ||
-                               (holds != guard::fact::at_most && g.a == b && g.b == a)))
+      if (g.holds == holds &&
+          ((g.a == a && g.b == b) || (holds != guard::fact::at_most && g.a == b && g.b == a)))
         return;
     guards.push_back({holds, a, b});
+  }
+
+  // In a bound graph: do these have one value for the extents at hand?
+  constexpr bool same_at_hand(dim a, dim b) const {
+    return dims.evaluate(a, symbol_values) == dims.evaluate(b, symbol_values);
   }
 
   // Do two extents agree? In a bound graph an undecided question is answered by the extents at hand
@@ -215,7 +220,7 @@ class graph {
     const truth known = dims.equal(a, b);
     if (known != truth::unknown) return known == truth::yes;
     if (symbol_values.empty()) return true;
-    if (dims.evaluate(a, symbol_values) != dims.evaluate(b, symbol_values)) return false;
+    if (!same_at_hand(a, b)) return false;
     assume(guard::fact::equal, a, b);
     return true;
   }
@@ -224,13 +229,32 @@ class graph {
   // does not imply it.
   constexpr truth is_one(dim d) {
     if (d.is_constant()) return d.constant() == 1 ? truth::yes : truth::no;
-    if (!symbol_values.empty() && dims.kind(d) == dim_kind::symbol)
+    if (!symbol_values.empty() && dims.kind(d) == dim_kind::symbol && !dims.is_open(d))
       return truth::no;  // binding replaced extents that are one by the constant
     if (!dims.described().empty() && dims.equal(d, dim(1)) == truth::no) return truth::no;
     if (symbol_values.empty()) return truth::unknown;
-    const bool one = dims.evaluate(d, symbol_values) == 1;
-    assume(one ? guard::fact::equal : guard::fact::differ, d, dim(1));
-    return one ? truth::yes : truth::no;
+    if (dims.evaluate(d, symbol_values) == 1) {
+      assume_one(d);
+      return truth::yes;
+    }
+    assume(guard::fact::differ, d, dim(1));
+    return truth::no;
+  }
+
+  // In a bound graph: d is 1 in the whole class. A product is where its factors are, and of a
+  // symbol that is 1 binding makes the number.
+  constexpr void assume_one(dim d) {
+    if (dims.kind(d) != dim_kind::product) return assume(guard::fact::equal, d, dim(1));
+    const std::vector<std::int64_t> factors(dims.operands(d).begin(), dims.operands(d).end());
+    for (std::int64_t factor : factors) assume_one(dim::from_code(factor));
+  }
+
+  // Can an axis of extent `from` be broadcast to `to`, as far as is known? In a bound graph it is
+  // asked first whether the two agree: that leaves open which extents are 1.
+  constexpr bool meets(dim from, dim to) {
+    if (from == to || from == dim(1)) return true;
+    if (!symbol_values.empty() && same_at_hand(from, to)) return agree(from, to);
+    return is_one(from) != truth::no || agree(from, to);
   }
 
   // With the extents at hand where the graph is bound: "[32, 10]"; symbolic while it is traced.

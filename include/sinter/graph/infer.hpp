@@ -96,8 +96,7 @@ constexpr inferred infer_elementwise(graph& g, op code, std::span<const int> in,
 // ranges of symbols decide that for all extents.
 constexpr void require_order(graph& g, std::initializer_list<dim> ascending) {
   for (const dim* d = ascending.begin(); d + 1 != ascending.end(); ++d)
-    if (g.dims.at_most(d[0], d[1]) == truth::unknown)
-      g.assume(guard::fact::at_most, d[0], d[1]);
+    if (g.dims.at_most(d[0], d[1]) == truth::unknown) g.assume(guard::fact::at_most, d[0], d[1]);
 }
 
 // Makes an extent of a bound graph part of the class: a number, by guards that give a value to each
@@ -148,9 +147,7 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
         return out;
       }
       for (std::size_t i = 0; i < dims.size(); ++i)
-        if (!(x.shape[i] == dims[i]) && g.is_one(x.shape[i]) == truth::no &&
-            !g.agree(x.shape[i], dims[i]))
-          out.problem = disagree(g, code, x.shape[i], dims[i]);
+        if (!g.meets(x.shape[i], dims[i])) out.problem = disagree(g, code, x.shape[i], dims[i]);
       return out;
     case op::sum_to:
       out.shape = to_shape(dims);
@@ -441,7 +438,8 @@ constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in,
 }
 
 // The dtype and shape of `code` applied to these operands, or the fault. In a bound graph an extent
-// that is one is the number 1, also where it is computed ((s0 + 1) / 2 of two rows), under a guard.
+// that is one is the number 1, also where it is computed ((s0 + 1) / 2 of two rows), under a guard;
+// but for those that are left open.
 constexpr inferred infer(graph& g, op code, std::span<const int> in,
                          std::span<const std::int64_t> attributes, std::span<const dim> dims) {
   inferred out = infer_by_rule(g, code, in, attributes, dims);
@@ -449,8 +447,8 @@ constexpr inferred infer(graph& g, op code, std::span<const int> in,
     out.problem.custom = g.custom(attributes).name;
   if (g.symbol_values.empty()) return out;
   for (dim& d : out.shape) {
-    if (d.is_constant() || g.dims.evaluate(d, g.symbol_values) != 1) continue;
-    g.assume(guard::fact::equal, d, dim(1));
+    if (d.is_constant() || g.dims.is_open(d) || g.dims.evaluate(d, g.symbol_values) != 1) continue;
+    g.assume_one(d);
     d = dim(1);
   }
   return out;

@@ -265,7 +265,7 @@ class candidate_enumeration {
       return;
     const ir::symbolic_shape& shape = g_[c.inside.product].shape;
     const std::size_t rank = shape.size();
-    if (shape[rank - 1] == ir::dim(1) || shape[rank - 2] == ir::dim(1)) return;
+    if (g_.extent(shape[rank - 1]) == 1 || g_.extent(shape[rank - 2]) == 1) return;
     for (std::size_t k = 0; k < c.packed.size(); ++k) {
       const int right = c.inside.factors[k + 1];
       if (right < 0) continue;

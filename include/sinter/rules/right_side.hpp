@@ -27,23 +27,9 @@ using axis_list = inline_vector<std::int64_t, max_rank>;
 
 // ---- what is proved about extents
 
-/// Is the extent 1 in every shape of the class? A symbol that is one was replaced by the constant
-/// when the graph was bound.
+/// Is the extent 1 in every shape of the class? A symbol that is was replaced by the constant when
+/// the graph was bound. One that is not may still be 1 (dim_table::is_open).
 inline bool is_one(dim d) { return d == dim(1); }
-
-/// Is the extent never 1? Symbols of a bound graph are not one (see ir::bind).
-inline bool is_never_one(const ir::graph& g, dim d) {
-  if (d.is_constant()) return d.constant() != 1;
-  if (g.symbol_values.empty()) return false;
-  const auto operands = g.dims.operands(d);
-  if (g.dims.kind(d) == ir::dim_kind::symbol) return true;
-  if (g.dims.kind(d) == ir::dim_kind::sum)
-    return operands.size() == 2 && operands[0] > 1;  // a multiple
-  if (g.dims.kind(d) != ir::dim_kind::product) return false;
-  for (std::int64_t factor : operands)
-    if (is_never_one(g, dim::from_code(factor))) return true;
-  return false;
-}
 
 /// A symbol may be 0: an empty batch is in the class of a batch of two.
 inline bool is_never_zero(dim d) { return d.is_constant() && d.constant() > 0; }
