@@ -5,11 +5,9 @@
 //
 //   char_transformer [text file, may be gzip'd] [steps] [checkpoint, a .safetensors file]
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -22,6 +20,7 @@
 #include "char_transformer/vocabulary.hpp"
 #include "char_transformer/windows.hpp"
 #include "char_transformer/writer.hpp"
+#include "support/count_argument.hpp"
 #include <sinter/training/checkpoint.hpp>
 
 namespace lm = language_model;
@@ -157,19 +156,14 @@ int run(const std::string& path, std::int64_t steps, const std::string& checkpoi
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::int64_t steps = 5000;
-  if (argc > 2) {
-    const char* const end = argv[2] + std::strlen(argv[2]);
-    const auto [stopped, problem] = std::from_chars(argv[2], end, steps);
-    if (problem != std::errc() || stopped != end) steps = 0;
-  }
-  if (argc > 4 || steps < 1 || steps > 1'000'000) {
+  const auto steps = count_argument(argc, argv, 2, 5000, 1'000'000);
+  if (argc > 4 || !steps) {
     std::cerr << "usage: char_transformer [text file, may be gzip'd] [steps, 1 to 1000000] "
                  "[checkpoint, a .safetensors file]\n";
     return 1;
   }
   try {
-    return run(argc > 1 ? argv[1] : "/usr/share/doc/jargon-text/jargon.txt.gz", steps,
+    return run(argc > 1 ? argv[1] : "/usr/share/doc/jargon-text/jargon.txt.gz", *steps,
                argc > 3 ? argv[3] : "char_transformer.safetensors");
   } catch (const std::exception& problem) {
     std::cerr << "char_transformer: " << problem.what() << '\n';

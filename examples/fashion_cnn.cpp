@@ -2,13 +2,11 @@
 // Trains a convolutional network on Fashion-MNIST (Debian: dataset-fashion-mnist). Ctrl-C stops
 // behind the step at hand; the next run goes on from there.
 //
-//   fashion_cnn [folder with the four IDX files] [epochs] [checkpoint, a .npy file]
+//   fashion_cnn [folder with the four IDX files] [epochs] [checkpoint, a .safetensors file]
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <numeric>
@@ -20,10 +18,13 @@
 #include <zlib.h>
 
 #include "support/convolutional_network.hpp"
-#include "support/idx.hpp"
+#include "support/count_argument.hpp"
+#include "support/fashion_images.hpp"
+#include <sinter/training/checkpoint.hpp>
 
+namespace cn = convolutional;
 namespace sn = sinter;
-using convolutional::images, convolutional::labels, convolutional::network, convolutional::side;
+using cn::images, cn::labels, cn::side;
 
 namespace {
 
@@ -36,21 +37,15 @@ struct data_set {
   labels y;
 };
 
-data_set load(const std::string& folder, const std::string& part) {
-  const idx::file image = idx::load(folder + "/" + part + "-images-idx3-ubyte.gz", 3);
-  const idx::file label = idx::load(folder + "/" + part + "-labels-idx1-ubyte.gz", 1);
-  const std::size_t count = label.elements.size();
-  if (image.extents[0] != count || image.extents[1] != side || image.extents[2] != side)
-    throw sn::io_error(folder + ": " + part + " images and labels do not belong together");
-  if (std::ranges::any_of(label.elements, [](std::uint8_t c) { return c > 9; }))
-    throw sn::io_error(folder + ": " + part + " labels must be 0 to 9");
-  data_set out{images(static_cast<std::int64_t>(count), 1, side, side),
-               labels(static_cast<std::int64_t>(count))};
+data_set load(const std::string& folder, const std::string& name) {
+  const fashion::part from = fashion::load(folder, name);
+  const auto count = static_cast<std::int64_t>(from.classes.size());
+  data_set out{images(count, 1, side, side), labels(count)};
   // Mean and standard deviation of the training set.
-  std::ranges::transform(image.elements, out.x.begin(), [](std::uint8_t p) {
+  std::ranges::transform(from.pixels, out.x.begin(), [](std::uint8_t p) {
     return (static_cast<float>(p) / 255.0f - 0.286f) / 0.353f;
   });
-  std::ranges::copy(label.elements, out.y.begin());
+  std::ranges::copy(from.classes, out.y.begin());
   return out;
 }
 
@@ -86,14 +81,15 @@ class shuffled {
   std::vector<bool> mirrored_;
 };
 
-double accuracy(network& net, const data_set& test) {
+double accuracy(cn::model<cn::floats>& network, const data_set& test) {
+  static auto predict = sn::fuse(sn::trace_in_first_call(cn::predict));
   constexpr std::int64_t rows = 1000;
   std::int64_t right = 0;
   for (std::int64_t first = 0; first < test.y.size(); first += rows) {
     const std::int64_t count = std::min(rows, test.y.size() - first);
     images x(count, 1, side, side);
     std::copy_n(test.x.data() + first * pixels, count * pixels, x.data());
-    const auto guessed = net.predict(x);
+    const sn::tensor<std::int64_t, 1> guessed = predict(network, x);
     for (std::int64_t i = 0; i < count; ++i) right += guessed(i) == test.y(first + i) ? 1 : 0;
   }
   return static_cast<double>(right) / static_cast<double>(test.y.size());
@@ -102,84 +98,83 @@ double accuracy(network& net, const data_set& test) {
 int train(const std::string& folder, std::int64_t epochs, const std::string& checkpoint) {
   const data_set train_set = load(folder, "train"), test_set = load(folder, "t10k");
   const std::int64_t per_epoch = train_set.y.size() / batch_size, last = epochs * per_epoch;
-  network net(1);
-  std::int64_t step = 0;
+  auto state = cn::training_state<cn::floats>::make(1);
+  const auto step = [&] { return state.steps.item(); };
   if (std::filesystem::exists(checkpoint)) {
-    step = std::min(net.load(checkpoint), last);
-    std::printf("going on behind step %lld of %lld, from %s\n", static_cast<long long>(step),
+    sn::load_checkpoint(checkpoint, state);
+    std::printf("going on behind step %lld of %lld, from %s\n", static_cast<long long>(step()),
                 static_cast<long long>(last), checkpoint.c_str());
   }
   std::signal(SIGINT, [](int) { interrupted = 1; });
 
+  // Up for a fifth of the time, then down to nothing (Smith 2018, "super-convergence").
+  const auto rate_of = sn::schedules::then(sn::schedules::linear(0.01, 0.1, last / 5), last / 5,
+                                           sn::schedules::linear(0.1, 0, last - last / 5));
+  auto train = sn::fuse(sn::trace_in_first_call(cn::train));
   images x(batch_size, 1, side, side);
   labels y(batch_size);
+  sn::tensor<float, 0> loss;
   using clock = std::chrono::steady_clock;
   const auto start = clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(clock::now() - start).count(); };
   std::chrono::duration<double> in_steps{0};
-  const std::int64_t begun = step;
+  const std::int64_t begun = step();
   const bool terminal = isatty(STDOUT_FILENO) != 0;
-  while (step < last && interrupted == 0) {
-    const std::int64_t epoch = step / per_epoch, from = step;
+  while (step() < last && interrupted == 0) {
+    const std::int64_t epoch = step() / per_epoch, from = step();
     const shuffled images_of_epoch(train_set, epoch);
     double total = 0;
-    while (step < (epoch + 1) * per_epoch && interrupted == 0) {
-      images_of_epoch.batch(step % per_epoch * batch_size, x, y);
-      // Up for a fifth of the time, then down to nothing (Smith 2018, "super-convergence").
-      const double done = static_cast<double>(step) / static_cast<double>(last);
-      const auto rate = static_cast<float>(0.1 * std::min(0.1 + 4.5 * done, 1.25 * (1 - done)));
+    while (step() < (epoch + 1) * per_epoch && interrupted == 0) {
+      images_of_epoch.batch(step() % per_epoch * batch_size, x, y);
+      const auto rate = static_cast<float>(rate_of(step()));
       const auto before = clock::now();
-      total += static_cast<double>(net.train(x, y, rate));
+      train.into(loss)(state, x, y, rate);
       in_steps += clock::now() - before;
-      ++step;
-      const std::int64_t of_epoch = step - epoch * per_epoch;
+      total += static_cast<double>(loss.item());
+      const std::int64_t of_epoch = step() - epoch * per_epoch;
       if (terminal && of_epoch % 16 == 0) {
         std::printf("\repoch %lld/%lld  %3lld %%  loss %.4f  %.0f s ",
                     static_cast<long long>(epoch + 1), static_cast<long long>(epochs),
                     static_cast<long long>(100 * of_epoch / per_epoch),
-                    total / static_cast<double>(step - from), elapsed());
+                    total / static_cast<double>(step() - from), elapsed());
         std::fflush(stdout);
       }
     }
-    net.save(checkpoint, step);
-    if (step == from) continue;
+    sn::save_checkpoint(checkpoint, state);
+    if (step() == from) continue;
     std::printf("%sepoch %lld/%lld  loss %.4f  test accuracy %.4f  %.1f s\n", terminal ? "\r" : "",
                 static_cast<long long>(epoch + 1), static_cast<long long>(epochs),
-                total / static_cast<double>(step - from), accuracy(net, test_set), elapsed());
+                total / static_cast<double>(step() - from), accuracy(state.network, test_set),
+                elapsed());
     std::fflush(stdout);
   }
-  if (interrupted != 0 && step < last) {
+  if (interrupted != 0 && step() < last) {
     std::printf("interrupted behind step %lld; %s has what the next run goes on from\n",
-                static_cast<long long>(step), checkpoint.c_str());
+                static_cast<long long>(step()), checkpoint.c_str());
     return 130;  // as shells say it of an interrupted program
   }
-  if (step > begun) {
-    const auto steps = static_cast<double>(step - begun);
+  if (step() > begun) {
+    const auto steps = static_cast<double>(step() - begun);
     std::printf("%.2f ms per step of %lld images, %.0f images per second, %.1f s in all\n",
                 in_steps.count() * 1e3 / steps, static_cast<long long>(batch_size),
                 steps * static_cast<double>(batch_size) / in_steps.count(), elapsed());
   }
-  std::printf("test accuracy: %.4f\n", accuracy(net, test_set));
+  std::printf("test accuracy: %.4f\n", accuracy(state.network, test_set));
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::int64_t epochs = 5;
-  if (argc > 2) {
-    const char* const end = argv[2] + std::strlen(argv[2]);
-    const auto [stopped, problem] = std::from_chars(argv[2], end, epochs);
-    if (problem != std::errc() || stopped != end) epochs = 0;
-  }
-  if (argc > 4 || epochs < 1 || epochs > 1000) {
+  const auto epochs = count_argument(argc, argv, 2, 5, 1000);
+  if (argc > 4 || !epochs) {
     std::cerr << "usage: fashion_cnn [folder with the four IDX files] [epochs, 1 to 1000] "
-                 "[checkpoint, a .npy file]\n";
+                 "[checkpoint, a .safetensors file]\n";
     return 1;
   }
   try {
-    return train(argc > 1 ? argv[1] : "/usr/share/datasets/fashion-mnist", epochs,
-                 argc > 3 ? argv[3] : "fashion_cnn.npy");
+    return train(argc > 1 ? argv[1] : fashion::usual_folder, *epochs,
+                 argc > 3 ? argv[3] : "fashion_cnn.safetensors");
   } catch (const std::exception& problem) {
     std::cerr << "fashion_cnn: " << problem.what() << '\n';
     return 1;

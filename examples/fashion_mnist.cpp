@@ -4,11 +4,9 @@
 //
 //   fashion_mnist [folder with the four IDX files] [epochs]
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <iostream>
 #include <numeric>
 #include <random>
@@ -18,7 +16,8 @@
 
 #include <zlib.h>
 
-#include "support/idx.hpp"
+#include "support/count_argument.hpp"
+#include "support/fashion_images.hpp"
 #include <sinter/sinter.hpp>
 
 namespace sn = sinter;
@@ -32,19 +31,13 @@ struct data_set {
   labels y;
 };
 
-data_set load(const std::string& folder, const std::string& part) {
-  const idx::file pixels = idx::load(folder + "/" + part + "-images-idx3-ubyte.gz", 3);
-  const idx::file classes = idx::load(folder + "/" + part + "-labels-idx1-ubyte.gz", 1);
-  const std::size_t count = classes.elements.size();
-  if (pixels.extents[0] != count || pixels.extents[1] * pixels.extents[2] != 784)
-    throw sn::io_error(folder + ": " + part + " images and labels do not belong together");
-  if (std::ranges::any_of(classes.elements, [](std::uint8_t c) { return c > 9; }))
-    throw sn::io_error(folder + ": " + part + " labels must be 0 to 9");
-  data_set out{images(static_cast<std::int64_t>(count), 784),
-               labels(static_cast<std::int64_t>(count))};
-  std::ranges::transform(pixels.elements, out.x.begin(),
+data_set load(const std::string& folder, const std::string& name) {
+  const fashion::part from = fashion::load(folder, name);
+  const auto count = static_cast<std::int64_t>(from.classes.size());
+  data_set out{images(count, 784), labels(count)};
+  std::ranges::transform(from.pixels, out.x.begin(),
                          [](std::uint8_t p) { return static_cast<float>(p) / 255.0f; });
-  std::ranges::copy(classes.elements, out.y.begin());
+  std::ranges::copy(from.classes, out.y.begin());
   return out;
 }
 
@@ -144,18 +137,13 @@ int train(const std::string& folder, int epochs) {
 }
 
 int main(int argc, char** argv) {
-  int epochs = 15;
-  if (argc > 2) {
-    const char* const end = argv[2] + std::strlen(argv[2]);
-    const auto [stopped, problem] = std::from_chars(argv[2], end, epochs);
-    if (problem != std::errc() || stopped != end) epochs = 0;
-  }
-  if (argc > 3 || epochs < 1) {
-    std::cerr << "usage: fashion_mnist [folder with the four IDX files] [epochs, at least 1]\n";
+  const auto epochs = count_argument(argc, argv, 2, 15, 1000);
+  if (argc > 3 || !epochs) {
+    std::cerr << "usage: fashion_mnist [folder with the four IDX files] [epochs, 1 to 1000]\n";
     return 1;
   }
   try {
-    return train(argc > 1 ? argv[1] : "/usr/share/datasets/fashion-mnist", epochs);
+    return train(argc > 1 ? argv[1] : fashion::usual_folder, static_cast<int>(*epochs));
   } catch (const std::exception& problem) {
     std::cerr << "fashion_mnist: " << problem.what() << '\n';
     return 1;
