@@ -148,7 +148,8 @@ class dim_table {
     append_terms(right, b, 1);
     for (const term& l : left)
       for (const term& r : right)
-        insert(out, {l.coefficient * r.coefficient, multiply_monomials(l.monomial, r.monomial)});
+        insert(out, {detail::saturating_mul(l.coefficient, r.coefficient),
+                     multiply_monomials(l.monomial, r.monomial)});
     return from_terms(out);
   }
 
@@ -381,7 +382,7 @@ class dim_table {
   static constexpr void insert(terms& out, term t) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (out[i].monomial != t.monomial) continue;
-      out[i].coefficient += t.coefficient;
+      out[i].coefficient = detail::saturating_add(out[i].coefficient, t.coefficient);
       if (out[i].coefficient == 0) out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
       return;
     }
@@ -392,10 +393,11 @@ class dim_table {
   }
 
   constexpr void append_terms(terms& out, dim d, std::int64_t factor) const {
-    if (d.is_constant()) return insert(out, {factor * d.constant(), one});
+    if (d.is_constant()) return insert(out, {detail::saturating_mul(factor, d.constant()), one});
     if (kind(d) != dim_kind::sum) return insert(out, {factor, d.code()});
     const std::span<const std::int64_t> o = operands(d);
-    for (std::size_t i = 0; i < o.size(); i += 2) insert(out, {factor * o[i], o[i + 1]});
+    for (std::size_t i = 0; i < o.size(); i += 2)
+      insert(out, {detail::saturating_mul(factor, o[i]), o[i + 1]});
   }
 
   constexpr extent_range range_of(const terms& sum) const {
