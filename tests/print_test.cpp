@@ -54,6 +54,8 @@ TEST_CASE("every kind of attribute has a readable form") {
   CHECK(text(ir::flip(x, 3)).find("{axes: [0, 1]}") != std::string::npos);
   CHECK(text(ir::windows(x, 1, 2, 3)).find("{axis: 1, size: 2, stride: 3, dilation: 1}") !=
         std::string::npos);
+  CHECK(text(ir::sum_windows(x, 0, 9))
+            .find("{axis: 0, extent: 9, stride: 1, dilation: 1} : f32[9]") != std::string::npos);
   CHECK(text(ir::matmul(x, x, true)).find("matmul(%0, %0) {transpose_a} : f32[4, 4]") !=
         std::string::npos);
   CHECK(text(ir::gather(x, i, 0)).find("gather(%0, %1) {axis: 0} : f32[6, 4]") !=

@@ -132,6 +132,7 @@ TEST_CASE("graph, schedule and executor agree on every kind of nest") {
   CHECK(second_product);
   CHECK(hints.contains(sinter::planning::hint_kind::prefetch));
   CHECK(hints.contains(sinter::planning::hint_kind::pack));
+  CHECK(hints.contains(sinter::planning::hint_kind::gather));
 }
 
 TEST_CASE("a lifetime that ends too early shows in the result") {

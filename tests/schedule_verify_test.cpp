@@ -251,6 +251,27 @@ TEST_CASE("nests: shapes, dtypes, views and steps") {
   const auto of = [](schedule& s, kind k) -> sinter::planning::nest& {
     return s.plan.nests[find(s, k)];
   };
+  const auto windows = [&](schedule& s) -> sinter::planning::access& {
+    return of(s, kind::matmul).accesses[1];
+  };
+  const auto hints = [](schedule& s) -> std::vector<sinter::planning::hint>& {
+    return s.items[find(s, kind::matmul)].hints;
+  };
+  check_all("convolution with an epilogue",
+            {{"access 1: does not join",
+              [&](schedule& s) {
+                std::swap(windows(s).steps[0].operand[1], windows(s).steps[0].operand[5]);
+                std::swap(windows(s).steps[1].result[1], windows(s).steps[1].result[5]);
+                std::swap(windows(s).steps[1].attributes[1], windows(s).steps[1].attributes[5]);
+              }},
+             {"access 1: windows out of bounds",
+              [&](schedule& s) { windows(s).steps[2].attributes[2] = 2; }},
+             {"access 1: windows out of bounds",
+              [&](schedule& s) { windows(s).steps[3].attributes[1] = 2; }},
+             {"piece 0: joins axes where nothing gathers",
+              [&](schedule& s) { of(s, kind::assemble).pieces[0].source = windows(s); }},
+             {"hints: tables", [&](schedule& s) { hints(s).erase(hints(s).begin()); }},
+             {"hints: tables", [&](schedule& s) { hints(s)[0].buffer = hints(s)[1].buffer; }}});
   check_all("products with one left side, packed",
             {{"access 1", [&](schedule& s) { first(s).parts[0].packed_b = false; }},
              {"part", [&](schedule& s) { first(s).parts.clear(); }},

@@ -345,6 +345,30 @@ TEST_CASE("corrupted nests of every other kind are refused") {
           for (location& l : n.parts[0].rest.operands)
             if (l.where == memory::external) l.index = 1;
         }}});
+  // Its windows are the right side: 27 rows (3 channels, 3 x 3), 99 columns (9 x 11).
+  const auto windows = [](lowered_products& n) -> lowered_matrix& { return n.parts[0].right[0]; };
+  check_nest<lowered_products>(
+      "convolution with an epilogue",
+      {{"right: leaves", [&](auto& n) { ++windows(n).offset; }},
+       {"right: leaves", [&](auto& n) { windows(n).offset -= 1; }},
+       {"right: leaves", [&](auto& n) { ++windows(n).rows.strides[0]; }},
+       {"right: leaves", [&](auto& n) { ++windows(n).columns.strides.back(); }},
+       {"right: leaves", [&](auto& n) { ++windows(n).batch_strides[0]; }},
+       {"right: gathered from other", [&](auto& n) { ++windows(n).rows.extents[0]; }},
+       {"right: gathered from other", [&](auto& n) { windows(n).columns.extents[0] *= 2; }},
+       {"right: not one stride per axis", [&](auto& n) { windows(n).rows.strides.pop_back(); }},
+       {"right: an extent below zero",
+        [&](auto& n) {
+          windows(n).rows.extents[0] *= -1;
+          windows(n).rows.extents[1] *= -1;
+        }},
+       {"right: packed and gathered", [&](auto& n) { windows(n).packed = true; }},
+       {"right: no unit stride", [&](auto& n) {
+          windows(n).gathered = false;
+          windows(n).row_stride = windows(n).column_stride = 2;
+        }}});
+  check_nest<lowered_streamed>("attention", {{"values: gathered where nothing packs",
+                                              [](auto& n) { n.values.gathered = true; }}});
   check_nest<lowered_products>("batched products of a strided operand",
                                {{"copy 0", [](auto& n) { n.copies[0].buffer = 0; }},
                                 {"copy 0", [](auto& n) { n.copies[0].offset = 8; }},

@@ -103,6 +103,8 @@ TEST_CASE("attributes must be as many as the op has, and make sense") {
                  "stride"));
   CHECK(contains(rejection(damaged(op::windows, dtype::f32, {4, 2, 4}, {0}, {2, 1, 1}, {2}).g),
                  "axis 2"));
+  CHECK(contains(rejection(damaged(op::sum_windows, dtype::f32, {5}, {0}, {1, 1, 1}, {6}).g),
+                 "axis 1"));
   CHECK(contains(
       rejection(damaged(op::layer_norm, dtype::f32, {4, 5}, {0}, {2, ir::bits_of(-1.0)}).g),
       "eps"));

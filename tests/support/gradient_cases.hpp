@@ -350,6 +350,13 @@ inline std::vector<gradient_case> structural_gradient_cases() {
                    return windows(rows, 0, v[1].extent(1), 2) * sum(v[1], 3, false);
                  },
                  {spread_out({5, 6}, -2, 2), spread_out({2, 3}, -2, 2)}});
+  out.push_back({"sum_windows",
+                 op::sum_windows,
+                 [](const std::vector<value>& v) {
+                   const value s = sum_windows(v[0] * v[0], 1, dim(8), 2, 1);
+                   return s * s;
+                 },
+                 {spread_out({2, 3, 3, 2}, -2, 2)}});
   out.push_back({"concat",
                  op::concat,
                  [](const std::vector<value>& v) {

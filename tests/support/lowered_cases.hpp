@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "convolution_graphs.hpp"
 #include "custom_ops.hpp"
 #include "trace_lambda.hpp"
 #include <sinter/exec/lowered.hpp>
@@ -205,6 +206,8 @@ inline std::vector<lowered_case> lowered_cases() {
       [](auto w, auto g) { return sn::outputs(sn::assign(w, w - 0.1f * g), sn::sum(w)); },
       noise({40, 60}), noise({40, 60}, 2)));
   for (lowered_case& c : custom_cases()) add(std::move(c));
+  for (convolution_graph& c : convolution_graphs())
+    add({std::move(c.name), std::move(c.graph), std::move(c.arguments)});
   return out;
 }
 

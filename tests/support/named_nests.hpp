@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "convolution_graphs.hpp"
 #include "named_custom_ops.hpp"
 #include <sinter/graph/interpret.hpp>
 #include <sinter/graph/parse.hpp>
+#include <sinter/graph/print.hpp>
 
 namespace test_support {
 
@@ -19,39 +21,40 @@ struct named_graph {
 };
 
 inline const std::vector<named_graph>& named_graphs() {
-  static const std::vector<named_graph> all{
-      {"map", R"(%0 = argument {number: 0} : f32[100, 600]
+  static const std::vector<named_graph> all = [] {
+    std::vector<named_graph> out{
+        {"map", R"(%0 = argument {number: 0} : f32[100, 600]
 %1 = tanh(%0) : f32[100, 600]
 %2 = add(%1, %0) : f32[100, 600]
 output: %2
 )"},
-      {"transposed operand", R"(%0 = argument {number: 0} : f32[3, 200, 100]
+        {"transposed operand", R"(%0 = argument {number: 0} : f32[3, 200, 100]
 %1 = argument {number: 1} : f32[3, 100, 200]
 %2 = permute(%1) {axes: [0, 2, 1]} : f32[3, 200, 100]
 %3 = add(%0, %2) : f32[3, 200, 100]
 output: %3
 )"},
-      {"rows", R"(%0 = argument {number: 0} : f32[200, 1000]
+        {"rows", R"(%0 = argument {number: 0} : f32[200, 1000]
 %1 = softmax(%0) {axes: [1]} : f32[200, 1000]
 output: %1
 )"},
-      {"a long row", R"(%0 = argument {number: 0} : f32[1, 100000]
+        {"a long row", R"(%0 = argument {number: 0} : f32[1, 100000]
 %1 = exp(%0) : f32[1, 100000]
 %2 = reduce_sum(%1) {axes: [0, 1]} : f32[1, 1]
 %3 = argmax(%0) {axes: [1]} : i64[1, 1]
 output: %2
 output: %3
 )"},
-      {"columns", R"(%0 = argument {number: 0} : f32[1000, 150]
+        {"columns", R"(%0 = argument {number: 0} : f32[1000, 150]
 %1 = mul(%0, %0) : f32[1000, 150]
 %2 = reduce_sum(%1) {axes: [0]} : f32[1, 150]
 output: %2
 )"},
-      {"batches of columns", R"(%0 = argument {number: 0} : i32[20, 30, 15]
+        {"batches of columns", R"(%0 = argument {number: 0} : i32[20, 30, 15]
 %1 = reduce_max(%0) {axes: [1]} : i32[20, 1, 15]
 output: %1
 )"},
-      {"product with epilogue", R"(%0 = argument {number: 0} : f32[136, 48]
+        {"product with epilogue", R"(%0 = argument {number: 0} : f32[136, 48]
 %1 = argument {number: 1} : f32[48, 160]
 %2 = argument {number: 2} : f32[160]
 %3 = matmul(%0, %1) : f32[136, 160]
@@ -61,7 +64,7 @@ output: %1
 %6 = relu(%5) : f32[136, 160]
 output: %6
 )"},
-      {"two products and a gate", R"(%0 = argument {number: 0} : f32[2, 20, 48]
+        {"two products and a gate", R"(%0 = argument {number: 0} : f32[2, 20, 48]
 %1 = argument {number: 1} : f32[48, 64]
 %2 = argument {number: 2} : f32[48, 64]
 %9 = reshape(%1) : f32[1, 48, 64]
@@ -74,8 +77,8 @@ output: %6
 %8 = mul(%7, %6) : f32[2, 20, 64]
 output: %8
 )"},
-      {"products with one left side, packed",
-       R"(%0 = argument {number: 0} : f32[40, 64]
+        {"products with one left side, packed",
+         R"(%0 = argument {number: 0} : f32[40, 64]
 %1 = argument {number: 1} : f32[64, 48]
 %2 = argument {number: 2} : f32[64, 70]
 %3 = argument {number: 3} : f32[64, 33]
@@ -87,8 +90,8 @@ output: %4
 output: %5
 output: %7
 )",
-       {false, true, true, true}},
-      {"attention with a causal mask", R"(%0 = argument {number: 0} : f32[2, 140, 16]
+         {false, true, true, true}},
+        {"attention with a causal mask", R"(%0 = argument {number: 0} : f32[2, 140, 16]
 %1 = argument {number: 1} : f32[2, 140, 16]
 %2 = argument {number: 2} : f32[2, 140, 16]
 %3 = matmul(%0, %1) {transpose_b} : f32[2, 140, 140]
@@ -103,7 +106,7 @@ output: %7
 %12 = matmul(%11, %2) : f32[2, 140, 16]
 output: %12
 )"},
-      {"attention with rope", R"(%0 = argument {number: 0} : f32[2, 130, 16]
+        {"attention with rope", R"(%0 = argument {number: 0} : f32[2, 130, 16]
 %1 = argument {number: 1} : f32[2, 130, 16]
 %2 = argument {number: 2} : f32[2, 130, 24]
 %3 = iota {axis: 0} : i32[130]
@@ -114,14 +117,14 @@ output: %12
 %8 = matmul(%7, %2) : f32[2, 130, 24]
 output: %8
 )"},
-      {"assembled", R"(%0 = argument {number: 0} : f32[20, 300]
+        {"assembled", R"(%0 = argument {number: 0} : f32[20, 300]
 %1 = argument {number: 1} : f32[30, 300]
 %2 = concat(%0, %1) {axis: 0} : f32[50, 300]
 %3 = pad(%2) {before: [1, 0], after: [2, 5], fill: 3} : f32[53, 305]
 output: %2
 output: %3
 )"},
-      {"indexed", R"(%0 = argument {number: 0} : f32[30, 12]
+        {"indexed", R"(%0 = argument {number: 0} : f32[30, 12]
 %1 = iota {axis: 0} : i64[40]
 %2 = constant {value: 30} : i64[]
 %3 = mod(%1, %2) : i64[40]
@@ -130,7 +133,7 @@ output: %3
 output: %4
 output: %5
 )"},
-      {"a step of training", R"(%0 = argument {number: 0} : f32[40, 30]
+        {"a step of training", R"(%0 = argument {number: 0} : f32[40, 30]
 %1 = argument {number: 1} : f32[30, 20]
 %2 = argument {number: 2, weak} : f32[]
 %3 = matmul(%0, %1) : f32[40, 20]
@@ -142,7 +145,7 @@ output: %5
 output: %7 -> argument 1
 output: %8
 )"},
-      {"a custom op among others", R"(%0 = argument {number: 0} : f32[100, 600]
+        {"a custom op among others", R"(%0 = argument {number: 0} : f32[100, 600]
 %1 = argument {number: 1} : f32[600]
 %2 = exp(%1) : f32[600]
 %3 = reshape(%2) : f32[1, 600]
@@ -153,14 +156,14 @@ output: %8
 output: %6
 output: %7
 )"},
-      {"rows of a custom op", R"(%0 = argument {number: 0} : f32[40, 15, 100]
+        {"rows of a custom op", R"(%0 = argument {number: 0} : f32[40, 15, 100]
 %1 = tanh(%0) : f32[40, 15, 100]
 %2 = scaled_sums(%1) {scale: 0.5} : f32[40, 15, 100]
 %3 = mirrored(%2) : f32[40, 15, 100]
 %4 = relu(%3) : f32[40, 15, 100]
 output: %4
 )"},
-      {"custom ops on arrays", R"(%0 = argument {number: 0} : f64[12, 9]
+        {"custom ops on arrays", R"(%0 = argument {number: 0} : f64[12, 9]
 %1 = iota {axis: 0} : i32[12]
 %2 = constant {value: 5} : i32[]
 %3 = mod(%1, %2) : i32[12]
@@ -172,11 +175,15 @@ output: %4
 output: %5
 output: %7
 )"},
-      {"another shape of an argument", R"(%0 = argument {number: 0} : f32[6, 20]
+        {"another shape of an argument", R"(%0 = argument {number: 0} : f32[6, 20]
 %1 = reshape(%0) : f32[120]
 output: %1
 )"},
-  };
+    };
+    for (const convolution_graph& each : convolution_graphs())
+      out.push_back({each.name, sinter::ir::to_text(each.graph)});
+    return out;
+  }();
   return all;
 }
 

@@ -263,7 +263,11 @@ class random_graph_generator : random_graph_pool {
     if (extent == 0) return;
     const std::int64_t size = draw(1, std::min<std::int64_t>(4, (extent - 1) / dilation + 1));
     if ((*values_)[x->id].data.size() * static_cast<std::size_t>(size) > element_limit) return;
-    offer(ir::windows(*x, axis, dim(size), draw(1, 3), dilation));
+    const std::int64_t stride = draw(1, 3);
+    const value taken = ir::windows(*x, axis, dim(size), stride, dilation);
+    offer(taken);
+    if (taken.type() != dtype::boolean && taken.get().code == op::windows && chance(30))
+      offer(ir::sum_windows(taken, axis, x->extent(axis), stride, dilation));
   }
 
   void flip_step() {

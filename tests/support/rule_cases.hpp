@@ -115,9 +115,10 @@ inline value expanded(value x) {
   ir::graph& g = *x.owner;
   const std::vector<int> in(g.inputs(x.id).begin(), g.inputs(x.id).end());
   const std::vector<std::int64_t> attributes(g.attributes(x.id).begin(), g.attributes(x.id).end());
+  const std::vector<dim> dims(g.node_dims(x.id).begin(), g.node_dims(x.id).end());
   const bool elementwise = ir::is_elementwise(x.get().code);
   return elementwise ? ir::expand_elementwise(g, x.get().code, in)
-                     : ir::expand(g, x.get().code, in, attributes);
+                     : ir::expand(g, x.get().code, in, attributes, dims);
 }
 inline sides with_expansion(value x) { return {x, expanded(x)}; }
 }  // namespace write

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "rule_cases.hpp"
+#include "rule_cases_image.hpp"
 #include "rule_cases_matmul.hpp"
 #include "rule_cases_parts.hpp"
 #include "rule_cases_scalar.hpp"
@@ -417,7 +418,7 @@ inline std::vector<rule_case> all_cases() {
   for (const auto& theme :
        {elementary_cases(), algebra_cases(), strength_cases(), recognition_cases(),
         movement_cases(), part_cases(), reduction_cases(), order_cases(), matmul_cases(),
-        matmul_factor_cases(), matmul_sum_cases(), indexing_cases()})
+        matmul_factor_cases(), matmul_sum_cases(), indexing_cases(), image_cases()})
     out.insert(out.end(), theme.begin(), theme.end());
   return out;
 }

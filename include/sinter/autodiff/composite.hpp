@@ -5,6 +5,9 @@
 // one-hot mask) they write it as graph/composite.hpp does, so that it is the same e-class.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include <sinter/autodiff/adjoint.hpp>
 
 namespace sinter::ir::backward {
@@ -37,6 +40,50 @@ constexpr void rms_norm(const pullback& p) {
   p.add(0, r * (d - y * mean(d * y, axes)));
 }
 
+// NaNs are the largest of all.
+constexpr value is_largest(const pullback& p, value x) {
+  return elementwise(op::bit_or,
+                     {elementwise(op::equal, {x, p.result}), elementwise(op::not_equal, {x, x})});
+}
+
+// The axis of a maximum of one to four elements along one axis, such as a pool's, or -1. Its
+// derivatives are element-wise over strided slices, as what pooling computes, where rows of windows
+// would be rows of two elements.
+constexpr int axis_of_few(const pullback& p) {
+  const symbolic_shape& shape = p.operand(0).shape();
+  for (int axis = 0; axis < p.operand(0).rank(); ++axis)
+    if (p.attribute(0) == std::int64_t{1} << axis && shape[axis].is_constant() &&
+        shape[axis].constant() >= 1 && shape[axis].constant() <= 4)
+      return axis;
+  return -1;
+}
+constexpr value element_along(value x, int axis, std::int64_t j) {
+  symbolic_shape start = symbolic_shape::filled(x.shape().size(), dim(0)), stop = x.shape();
+  start[axis] = dim(j);
+  stop[axis] = dim(j + 1);
+  return ir::slice(x, start, stop, inline_vector<std::int64_t, max_rank>::filled(start.size(), 1));
+}
+
+// In the order of the elements: each takes the derivative if it is the largest and none before it
+// did, the last one what is left.
+constexpr void first_max_of_few(const pullback& p, int axis) {
+  const value x = p.operand(0), zero = constant_like(p.adjoint, 0);
+  const std::int64_t last = x.extent(axis).constant() - 1;
+  std::vector<value> parts;
+  value taken;
+  for (std::int64_t j = 0; j <= last; ++j) {
+    value given = p.adjoint;
+    value chosen;
+    if (j < last) {
+      chosen = is_largest(p, element_along(x, axis, j));
+      given = ir::where(chosen, given, zero);
+    }
+    parts.push_back(j == 0 ? given : ir::where(taken, zero, given));
+    taken = j == 0 || j == last ? chosen : elementwise(op::bit_or, {taken, chosen});
+  }
+  p.add(0, ir::concat(parts, axis));
+}
+
 // The first of the largest elements, a NaN being one: the least position, counted over the reduced
 // axes. Not argmax, which runs over rows only: the axis of a window is not the last.
 constexpr value first_of_largest(const pullback& p) {
@@ -56,12 +103,11 @@ constexpr value first_of_largest(const pullback& p) {
     position = position + iota(g, type, shape, axis) * extent_scalar(g, type, behind);
     behind = g.dims.mul(behind, shape[axis]);
   }
-  const value is_largest = elementwise(
-      op::bit_or, {elementwise(op::equal, {x, p.result}), elementwise(op::not_equal, {x, x})});
-  const value candidate = ir::where(is_largest, position, extent_scalar(g, type, count));
+  const value candidate = ir::where(is_largest(p, x), position, extent_scalar(g, type, count));
   return elementwise(op::equal, {candidate, reduce(op::reduce_min, candidate, axes)});
 }
 constexpr void first_max(const pullback& p) {
+  if (const int axis = axis_of_few(p); axis >= 0) return first_max_of_few(p, axis);
   p.add(0, ir::where(first_of_largest(p), p.adjoint, constant_like(p.adjoint, 0)));
 }
 

@@ -102,6 +102,16 @@ constexpr value reduce_prod(const pushforward& p) {
 }
 
 constexpr value first_max(const pushforward& p) {
+  if (const int axis = backward::axis_of_few(p.reversed()); axis >= 0) {
+    const std::int64_t last = p.operand(0).extent(axis).constant() - 1;
+    value out = backward::element_along(p.tangent(0), axis, last);
+    for (std::int64_t j = last; j-- > 0;) {
+      const value chosen =
+          backward::is_largest(p.reversed(), backward::element_along(p.operand(0), axis, j));
+      out = ir::where(chosen, backward::element_along(p.tangent(0), axis, j), out);
+    }
+    return out;
+  }
   const value chosen = backward::first_of_largest(p.reversed());
   return sum(ir::where(chosen, p.tangent(0), constant_like(p.result, 0)), p.attribute(0));
 }
@@ -141,6 +151,7 @@ constexpr value tangent_of(const pushforward& p) {
     case op::slice:
     case op::flip:
     case op::windows:
+    case op::sum_windows:
     case op::reduce_sum:
     case op::gather:
     case op::scatter_add:

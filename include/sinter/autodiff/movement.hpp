@@ -40,22 +40,6 @@ constexpr void pad(const pullback& p) {
                      inline_vector<std::int64_t, max_rank>::filled(stop.size(), 1)));
 }
 
-// Puts step - 1 zeros behind every element along `axis`. As a matrix [elements up to and with the
-// axis, elements behind it] that is padding of the rows, which needs no extra axis and leaves
-// movement only.
-constexpr value spread(value x, int axis, std::int64_t step) {
-  dim_table& dims = x.owner->dims;
-  symbolic_shape shape = x.shape();
-  dim rows(1), columns(1);
-  for (int i = 0; i <= axis; ++i) rows = dims.mul(rows, shape[i]);
-  for (int i = axis + 1; i < x.rank(); ++i) columns = dims.mul(columns, shape[i]);
-  const value matrix = ir::reshape(x, {rows, columns});
-  const value padded =
-      ir::pad(matrix, {dim(0), dim(0)}, {dim(0), dims.mul(columns, dim(step - 1))});
-  shape[axis] = dims.mul(shape[axis], dim(step));
-  return ir::reshape(padded, shape);
-}
-
 // Back into the places that the slice read; zeros elsewhere. A spread axis ends with step - 1
 // zeros, of which some may lie behind the operand's end: they are cut off last, when the length can
 // no longer be too short.
@@ -99,39 +83,18 @@ constexpr value side_by_side(const pullback& p, int axis) {
   return ir::pad(ir::reshape(ir::permute(p.adjoint, order), shape), none, behind);
 }
 
-// Overlapping windows add up. Window element (j, i) belongs at i stride + j dilation: rows j of one
-// length, each padded by `dilation` more than it should have, shift by that much per row when they
-// are cut anew, and the sum of the rows is the result. No extent has to be known, and the size of
-// the graph does not depend on that of the windows.
+// Windows that overlap add up. `sum_windows` says so in one op, since rules may know better what to
+// do with what was computed for windows than to compute it for each of them.
 constexpr void windows(const pullback& p) {
-  dim_table& dims = p.owner().dims;
   const int axis = static_cast<int>(p.attribute(0));
-  const std::int64_t stride = p.attribute(1);
-  const dim dilation(p.attribute(2)), size = p.owner().node_dims(p.result.id)[0];
-  if (size == dim(stride) && dilation == dim(1)) return p.add(0, side_by_side(p, axis));
-  const value rows = stride == 1 ? p.adjoint : spread(p.adjoint, axis + 1, stride);
-  const dim shift = dims.mul(size, dilation), length = dims.add(rows.extent(axis + 1), shift),
-            kept = dims.sub(length, dilation);
-  const auto along = [&](int rank, dim amount) {
-    symbolic_shape out = symbolic_shape::filled(static_cast<std::size_t>(rank), dim(0));
-    out[axis + (rank == rows.rank() ? 1 : 0)] = amount;
-    return out;
-  };
-  const value padded = ir::pad(rows, along(rows.rank(), dim(0)), along(rows.rank(), shift));
-
-  const int rank = rows.rank() - 1;
-  const auto whole = symbolic_shape::filled(static_cast<std::size_t>(rank), dim(0));
-  const auto ones = inline_vector<std::int64_t, max_rank>::filled(whole.size(), 1);
-  symbolic_shape line = p.operand(0).shape();
-  line[axis] = dims.mul(size, length);
-  symbolic_shape shifted = line;
-  shifted[axis] = dims.mul(size, kept);
-  const value cut = ir::slice(ir::reshape(padded, line), whole, shifted, ones);
-  symbolic_shape anew = padded.shape();
-  anew[axis + 1] = kept;
-  const value total = sum(ir::reshape(cut, anew), std::int64_t{1} << axis, false);
-  // A spread row ends with stride - 1 zeros; what lies behind the operand's end is some of them.
-  p.add(0, ir::slice(total, whole, p.operand(0).shape(), ones));
+  const std::int64_t stride = p.attribute(1), dilation = p.attribute(2);
+  if (p.owner().node_dims(p.result.id)[0] == dim(stride) && dilation == 1)
+    return p.add(0, side_by_side(p, axis));
+  p.add(0, ir::sum_windows(p.adjoint, axis, p.operand(0).extent(axis), stride, dilation));
+}
+constexpr void sum_windows(const pullback& p) {
+  const int axis = static_cast<int>(p.attribute(0));
+  p.add(0, ir::windows(p.adjoint, axis, p.operand(0).extent(axis), p.attribute(1), p.attribute(2)));
 }
 
 constexpr void concat(const pullback& p) {

@@ -99,6 +99,7 @@ constexpr bool has_gradient_rule(op code) {
     case op::first_max:
     case op::cross_entropy:
     case op::rope:
+    case op::sum_windows:
     case op::custom_map:
     case op::custom:
     case op::checkpoint: return true;
@@ -188,6 +189,7 @@ constexpr void apply_gradient_rule(const pullback& p) {
     case op::first_max: return backward::first_max(p);
     case op::cross_entropy: return backward::cross_entropy(p);
     case op::rope: return backward::rope(p);
+    case op::sum_windows: return backward::sum_windows(p);
     case op::custom_map:
     case op::custom: return backward::custom(p);
 

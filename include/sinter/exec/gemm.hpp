@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Matrix products on one thread: the one place that includes Eigen. Floats run on Eigen's
+// Matrix products on one thread: what includes Eigen, beside gathered_mapper.hpp. Floats run on its
 // block-panel kernel inside loops of our own, whose block sizes depend on shape and instruction set
 // alone (Eigen takes its own from the caches it detects and the number of threads, and with them
 // the bits of the result). Integers run on plain loops.
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <type_traits>
 
 // The order matters: see intrinsics.hpp.
@@ -20,6 +21,7 @@
 // clang-format on
 
 #include <sinter/exec/copy.hpp>
+#include <sinter/exec/gathered_mapper.hpp>
 #include <sinter/exec/gemv.hpp>
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/scalar.hpp>
@@ -126,6 +128,24 @@ constexpr std::int64_t packed_place(std::int64_t n, std::int64_t p, std::int64_t
   return p * packed_columns(n) + j * depth;
 }
 
+// A block of a gathered operand, with its own directions first and second and its offsets in
+// tables: `pack` gets a mapper, whose packets run along the direction with the longer runs.
+template <Floating T, class Pack>
+void pack_gathered(const void* base, const gathered_axes& axes, std::span<const matrix_axis> first,
+                   std::int64_t first_place, std::int64_t first_count,
+                   std::span<const matrix_axis> second, std::int64_t second_place,
+                   std::int64_t second_count, void* tables, Pack pack) {
+  auto* memory = static_cast<std::int64_t*>(tables);
+  const auto a = offset_table::make(first, first_place, first_count, memory),
+             b = offset_table::make(second, second_place, second_count,
+                                    memory + offset_table::words(first_count));
+  const auto* from = static_cast<const T*>(base);
+  if (unit_run(first) >= unit_run(second))
+    pack(gathered_mapper<T, true>(from, a, b, axes.low, axes.high), std::true_type());
+  else
+    pack(gathered_mapper<T, false>(from, a, b, axes.low, axes.high), std::false_type());
+}
+
 // Rows [p, p + depth) and columns [j, j + columns) of B as the kernel reads them: the left side of
 // its product.
 template <Floating T>
@@ -137,6 +157,14 @@ void pack_panel(const matrix_product& product, std::int64_t p, std::int64_t j, s
   using by_column = const_blas_data_mapper<T, index, Eigen::ColMajor>;
   using by_row = const_blas_data_mapper<T, index, Eigen::RowMajor>;
   using packet = typename traits::LhsPacket4Packing;
+  if (const gathered_axes& axes = product.gathered_b; axes.any())
+    return pack_gathered<T>(
+        product.b, axes, axes.columns, axes.first_column + j, columns, axes.rows,
+        axes.first_row + p, depth, product.tables, [&](const auto& mapper, auto along_columns) {
+          gemm_pack_lhs<T, index, std::decay_t<decltype(mapper)>, traits::mr, traits::LhsProgress,
+                        packet, along_columns() ? Eigen::ColMajor : Eigen::RowMajor>()(
+              to, mapper, depth, columns);
+        });
   const auto* b = static_cast<const T*>(product.b);
   if (product.transpose_b)
     gemm_pack_lhs<T, index, by_row, traits::mr, traits::LhsProgress, packet, Eigen::RowMajor>()(
@@ -156,6 +184,14 @@ void pack_slab(const matrix_product& product, std::int64_t i, std::int64_t p, st
   using traits = gebp_traits<T, T>;
   using by_column = const_blas_data_mapper<T, index, Eigen::ColMajor>;
   using by_row = const_blas_data_mapper<T, index, Eigen::RowMajor>;
+  if (const gathered_axes& axes = product.gathered_a; axes.any())
+    return pack_gathered<T>(product.a, axes, axes.columns, axes.first_column + p, depth, axes.rows,
+                            axes.first_row + i, rows, product.tables,
+                            [&](const auto& mapper, auto along_depth) {
+                              gemm_pack_rhs<T, index, std::decay_t<decltype(mapper)>, traits::nr,
+                                            along_depth() ? Eigen::ColMajor : Eigen::RowMajor>()(
+                                  to, mapper, depth, rows);
+                            });
   const auto* a = static_cast<const T*>(product.a);
   if (product.transpose_a)
     gemm_pack_rhs<T, index, by_row, traits::nr, Eigen::RowMajor>()(
@@ -322,6 +358,11 @@ inline std::size_t gemm_workspace_bytes(dtype type, std::int64_t m, std::int64_t
                             : bytes(std::type_identity<double>{});
 }
 
+/// Bytes of `tables` for products with a gathered operand, of any shape: offsets of a block's rows
+/// and columns.
+inline constexpr std::size_t gemm_table_bytes =
+    sizeof(std::int64_t) * detail::offset_table::words(1024 + detail::most_depth<float>);
+
 /// Does the product of this shape read packed operands? Others multiply as they are.
 inline bool gemm_packs(dtype type, std::int64_t m, std::int64_t n, std::int64_t k) {
   return is_floating(type) && m > 1 && n > 1 && !detail::is_tiny(m, n, k);
@@ -341,7 +382,8 @@ void gemm(const matrix_product& product) {
     if (product.pack_a_into != nullptr) return detail::pack_whole_a<T>(product);
   }
   if (product.m <= 0 || product.n <= 0) return;
-  const bool packed = product.packed_b != nullptr && product.b == nullptr;
+  const bool packed = (product.packed_b != nullptr && product.b == nullptr) ||
+                      product.gathered_a.any() || product.gathered_b.any();
   const bool vector = Floating<T> && !packed && (product.m == 1 || product.n == 1) && product.k > 0;
   if (!product.accumulate && !vector)
     for (std::int64_t i = 0; i < product.m; ++i)

@@ -30,10 +30,22 @@ struct matrix_view {
   const std::byte* at = nullptr;
   dtype type{};
   std::int64_t row_stride = 0, column_stride = 0;
+  const lowered_matrix* gathered = nullptr;  // in place of the strides
 
   element operator()(std::int64_t i, std::int64_t j) const {
-    return read_element(
-        type, at + (i * row_stride + j * column_stride) * static_cast<std::int64_t>(size_of(type)));
+    const std::int64_t place = gathered != nullptr
+                                   ? position(gathered->rows, i) + position(gathered->columns, j)
+                                   : i * row_stride + j * column_stride;
+    return read_element(type, at + place * static_cast<std::int64_t>(size_of(type)));
+  }
+
+ private:
+  // The place of number `i` along axes.
+  static std::int64_t position(const lowered_axes& axes, std::int64_t i) {
+    std::int64_t out = 0;
+    for (std::size_t axis = axes.extents.size(); axis-- > 0; i /= axes.extents[axis])
+      out += i % axes.extents[axis] * axes.strides[axis];
+    return out;
   }
 };
 
@@ -41,12 +53,12 @@ struct matrix_view {
 inline matrix_view matrix_of(const lowered_matrix& m, std::byte* const* bases,
                              const shape_vector& batch, std::int64_t number, std::int64_t columns,
                              dtype type) {
-  if (m.packed) return {bases[m.buffer], type, packed_row(columns), 1};
+  if (m.packed) return {bases[m.buffer], type, packed_row(columns), 1, nullptr};
   std::int64_t at = m.offset;
   for (std::size_t axis = batch.size(); axis-- > 0; number /= batch[axis])
     at += number % batch[axis] * m.batch_strides[axis];
   return {bases[m.buffer] + at * static_cast<std::int64_t>(size_of(type)), type, m.row_stride,
-          m.column_stride};
+          m.column_stride, m.gathered ? &m : nullptr};
 }
 
 // The sum of `count` products left(i, p) right(p, j).
@@ -157,12 +169,12 @@ class streamed_interpreter {
     matrix_view right = matrix_of(n_.right.stored, batch, n_.columns, n_.right.is_computed());
     if (n_.left.is_computed()) {
       queries = computed(n_.left, first_row, rows);
-      left = {queries.data(), n_.type, n_.depth, 1};
+      left = {queries.data(), n_.type, n_.depth, 1, nullptr};
     }
     if (n_.right.is_computed()) {
       keys = computed(n_.right, distinct(n_.right, batch) * n_.right.folded * n_.right.rows,
                       n_.columns);
-      right = {keys.data(), n_.type, 1, n_.depth};
+      right = {keys.data(), n_.type, 1, n_.depth, nullptr};
     }
     const std::int64_t first_query = n_.left.is_computed() ? 0 : row;
     std::vector<row_state> states(static_cast<std::size_t>(rows));
@@ -180,7 +192,7 @@ class streamed_interpreter {
         rest.set_external({scores.data(), columns, first_row, column});
         rest.run_all(first_row, first_row + rows, column, column + columns);
       }
-      const matrix_view block_scores{scores.data(), n_.type, columns, 1};
+      const matrix_view block_scores{scores.data(), n_.type, columns, 1, nullptr};
       for (std::int64_t i = 0; i < rows; ++i)
         weigh(block_scores, i, batch, column, columns, states[static_cast<std::size_t>(i)]);
     }

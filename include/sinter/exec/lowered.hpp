@@ -45,13 +45,21 @@ struct lowered_columns {
   friend bool operator==(const lowered_columns&, const lowered_columns&) = default;
 };
 
+// Axes that are counted through row-major, the last one fastest.
+struct lowered_axes {
+  shape_vector extents, strides;
+  friend bool operator==(const lowered_axes&, const lowered_axes&) = default;
+};
+
 // A matrix per batch: element (row, column) lies offset + batch . batch_strides + row * row_stride
 // + column * column_stride elements behind the start of the buffer. A packed one is what a pack
-// nest wrote, the same for all batches.
+// nest wrote, the same for all batches. Of a gathered one rows and columns are positions along
+// several axes each, and elements may overlap, as windows of an image do; it has no strides.
 struct lowered_matrix {
   int buffer = -1;
-  bool packed = false;
+  bool packed = false, gathered = false;
   std::int64_t offset = 0, row_stride = 0, column_stride = 0;
+  lowered_axes rows, columns;  // gathered
   shape_vector batch_strides;
   friend bool operator==(const lowered_matrix&, const lowered_matrix&) = default;
 };

@@ -312,8 +312,14 @@ class nest_text {
     t_.flag(" packed", m.packed);
     if (m.packed) return;
     number(" + ", m.offset);
-    number(", strides ", m.row_stride);
-    number(" ", m.column_stride);
+    t_.flag(", gathered", m.gathered);
+    if (m.gathered) {
+      axes("rows ", m.rows.extents, m.rows.strides);
+      axes("columns ", m.columns.extents, m.columns.strides);
+    } else {
+      number(", strides ", m.row_stride);
+      number(" ", m.column_stride);
+    }
     shape(", batches ", m.batch_strides);
   }
   template <class Nest>

@@ -6,10 +6,28 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <sinter/tensor/dtype.hpp>
 
 namespace sinter::exec {
+
+struct matrix_axis {
+  std::int64_t extent = 1;
+  std::int64_t stride = 0;  // in elements, of either sign
+};
+
+/// Rows and columns of a matrix that are several axes each, row-major, as those of the windows of
+/// an image are: element (r, c) lies at the sum of what its positions along all axes make. Elements
+/// may overlap. Empty: a matrix with one stride.
+struct gathered_axes {
+  std::span<const matrix_axis> rows, columns;
+  std::int64_t first_row = 0, first_column = 0;  // where the operand begins
+  // From the pointer to the first and the last element that may be read.
+  std::int64_t low = 0, high = 0;
+
+  bool any() const { return !rows.empty(); }
+};
 
 /// One product C = op(A) op(B), or C += op(A) op(B) with `accumulate`: C is m x n, op(A) m x k,
 /// op(B) k x n, all row-major with strides between rows in elements; op(A) is the transpose of a
@@ -22,6 +40,10 @@ namespace sinter::exec {
 /// the same. Very small products and those with a vector still read `b`, unless it is null. So may
 /// a matrix A be packed for products with the same m and k: `pack_a_into`
 /// (gemm_packed_elements(m, k) elements) and `packed_a`, where gemm_packs.
+///
+/// A and B, floats that are packed in the call, may be gathered: `a` and `b` then point to element
+/// (0, 0) of the axes, their leading dimensions are of no account, and `tables` has
+/// gemm_table_bytes.
 struct matrix_product {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -42,6 +64,8 @@ struct matrix_product {
   std::int64_t packed_first = 0;    // which of them is B's first, a multiple of gemm_column_unit
   const void* packed_a = nullptr;
   void* pack_a_into = nullptr;
+  gathered_axes gathered_a = {}, gathered_b = {};  // as op(A) and op(B) have rows and columns
+  void* tables = nullptr;
 };
 
 using gemm_function = void (*)(const matrix_product&);

@@ -28,14 +28,13 @@ struct left_block {
   std::int64_t batch, row, rows;
   const void* packed;  // as matrix_product::packed_a
   std::byte* scratch;
+  void* tables;
 
   /// A product of these rows as they are in memory; everything else of it is left open.
   matrix_product product(const run_memory& memory) const {
-    return {.m = rows,
-            .k = a.columns(),
-            .a = a.at(memory, batch_shape, batch, row, 0),
-            .lda = a.leading(),
-            .transpose_a = a.transposed()};
+    matrix_product out{.m = rows, .k = a.columns(), .tables = tables};
+    a.set_left(out, memory, batch_shape, batch, row);
+    return out;
   }
 };
 
@@ -124,9 +123,11 @@ class product_part {
     for (const right_operand& b : right_) b.pack(memory);
   }
 
+  bool is_gathered() const { return right_.front().is_gathered(); }
   /// Does a block of this many rows read packed operands?
   bool reads_packed(std::int64_t rows) const {
-    return right_.front().is_packed() || gemm_packs(type_, rows, std::min(grid_.columns, n_), k_);
+    return right_.front().is_packed() || is_gathered() ||
+           gemm_packs(type_, rows, std::min(grid_.columns, n_), k_);
   }
 
   /// The rows of `left` in block `column_block` of the columns.

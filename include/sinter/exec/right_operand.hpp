@@ -25,6 +25,7 @@ class right_operand {
   }
 
   bool is_packed() const { return packed_; }
+  bool is_gathered() const { return !packed_ && stored_->is_gathered(); }
 
   // Of k rows and n columns.
   void bind(const binding& at, std::size_t batch_axes, std::int64_t k, std::int64_t n,
@@ -63,9 +64,7 @@ class right_operand {
       product.packed_columns = columns_;
       product.packed_first = column;
     } else {
-      product.b = stored_->at(memory, batch_shape, batch, 0, column);
-      product.ldb = stored_->leading();
-      product.transpose_b = stored_->transposed();
+      stored_->set_right(product, memory, batch_shape, batch, column);
     }
   }
 

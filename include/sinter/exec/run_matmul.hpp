@@ -65,11 +65,17 @@ class matmul_nest {
     rows_ = planning::product_rows(
         m_, widest->block_rows(), [&](std::int64_t rows) { return gemm_packs(type_, rows, 2, k); });
     row_blocks_ = std::max<std::int64_t>(1, divide_up(m_, rows_));
-    bool packs = false;
+    bool packs = false, gathers = a_.is_gathered();
     for (product_part& part : parts_) {
       part.bind_rest(at, space_of(at, part, space), rows_);
       out.per_thread = std::max(out.per_thread, part.scratch_bytes());
       packs = packs || part.reads_packed(rows_);
+      gathers = gathers || part.is_gathered();
+    }
+    packs = packs || a_.is_gathered();
+    if (gathers) {
+      tables_offset_ = round_to_lines(out.per_thread);
+      out.per_thread = tables_offset_ + gemm_table_bytes;
     }
     const std::size_t packed_bytes =
         static_cast<std::size_t>(gemm_packed_elements(rows_, k)) * size_of(type_);
@@ -146,9 +152,9 @@ class matmul_nest {
     if (part->columns() == 0) return;
     left_block left{
         a_,      batch_shape_, row_block / row_blocks_, row_block % row_blocks_ * rows_, 0,
-        nullptr, scratch};
+        nullptr, scratch,      scratch + tables_offset_};
     left.rows = std::min(rows_, m_ - left.row);
-    if (keeps_packed_ && part->reads_packed(left.rows)) {
+    if (keeps_packed_ && (a_.is_gathered() || part->reads_packed(left.rows))) {
       left.packed = scratch + packed_offset_ + packed_header;
       if (packed_block(scratch) != row_block) {
         pack_rows(memory, left, part->multiply());
@@ -171,7 +177,7 @@ class matmul_nest {
   shape_vector batch_shape_;
   std::int64_t batch_ = 1, m_ = 0, rows_ = 1, row_blocks_ = 1, column_blocks_ = 1;
   bool keeps_packed_ = false;
-  std::size_t packed_offset_ = 0;
+  std::size_t packed_offset_ = 0, tables_offset_ = 0;
 };
 
 }  // namespace sinter::exec

@@ -225,7 +225,14 @@ class plan_verifier {
   // rows x columns per batch.
   void check_matrix(const lowered_matrix& m, const shape_vector& batch, std::int64_t rows,
                     std::int64_t columns, dtype type, const char* what) {
+    if (m.gathered) fail(std::string(what) + ": gathered where nothing packs it");
+    check_any_matrix(m, batch, rows, columns, type, what);
+  }
+  // An operand of a product, which may be gathered while it is packed.
+  void check_any_matrix(const lowered_matrix& m, const shape_vector& batch, std::int64_t rows,
+                        std::int64_t columns, dtype type, const char* what) {
     if (m.packed) {
+      if (m.gathered) fail(std::string(what) + ": packed and gathered");
       constexpr std::int64_t unit = planning::packed_column_unit;
       check_piece(m.buffer, 0, (columns + unit - 1) / unit * unit * rows, type, what);
       touched_.read.push_back(m.buffer);
@@ -233,21 +240,43 @@ class plan_verifier {
     }
     if (m.batch_strides.size() != batch.size())
       fail(std::string(what) + ": not one stride per batch axis");
-    if (rows > 1 && columns > 1 && m.row_stride != 1 && m.column_stride != 1)
+    if (!m.gathered && rows > 1 && columns > 1 && m.row_stride != 1 && m.column_stride != 1)
       fail(std::string(what) + ": no unit stride");
     std::vector<std::int64_t> extents(batch.begin(), batch.end()),
         strides(m.batch_strides.begin(), m.batch_strides.end());
-    extents.insert(extents.end(), {rows, columns});
-    strides.insert(strides.end(), {m.row_stride, m.column_stride});
+    if (m.gathered) {
+      if (type != dtype::f32 && type != dtype::f64)
+        fail(std::string(what) + ": gathered elements that are no floats");
+      add_axes(m.rows, rows, extents, strides, what);
+      add_axes(m.columns, columns, extents, strides, what);
+    } else {
+      extents.insert(extents.end(), {rows, columns});
+      strides.insert(strides.end(), {m.row_stride, m.column_stride});
+    }
     check_reach(m.buffer, type, reach_of(m.offset, extents, strides), what);
     touched_.read.push_back(m.buffer);
+  }
+
+  // Axes of a gathered matrix, of `count` rows or columns in all.
+  void add_axes(const lowered_axes& axes, std::int64_t count, std::vector<std::int64_t>& extents,
+                std::vector<std::int64_t>& strides, const char* what) const {
+    if (axes.extents.empty() || axes.extents.size() != axes.strides.size())
+      fail(std::string(what) + ": not one stride per axis that is gathered");
+    std::int64_t all = 1;
+    for (std::int64_t extent : axes.extents) {
+      if (extent < 0) fail(std::string(what) + ": an extent below zero");
+      all = ir::detail::saturating_mul(all, extent);
+    }
+    if (all != count) fail(std::string(what) + ": gathered from other rows or columns");
+    extents.insert(extents.end(), axes.extents.begin(), axes.extents.end());
+    strides.insert(strides.end(), axes.strides.begin(), axes.strides.end());
   }
 
   void check(const lowered_products& n) {
     require(n.m >= 0 && n.k >= 0 && n.rows >= 1, "extents: below zero, or blocks without rows");
     require(!n.parts.empty(), "parts: none");
     check_copies(n.copies);
-    check_matrix(n.left, n.batch, n.m, n.k, n.type, "left");
+    check_any_matrix(n.left, n.batch, n.m, n.k, n.type, "left");
     require(!n.left.packed, "left: packed");
     const std::int64_t rows = element_count(n.batch) * n.m;
     for (std::size_t i = 0; i < n.parts.size(); ++i) {
@@ -255,7 +284,7 @@ class plan_verifier {
       require(part.n >= 0 && part.columns >= 1, "part: blocks without columns");
       require(!part.right.empty() && part.right.size() <= most_products, "part: right sides");
       for (const lowered_matrix& m : part.right)
-        check_matrix(m, n.batch, n.k, part.n, n.type, "right");
+        check_any_matrix(m, n.batch, n.k, part.n, n.type, "right");
       if (part.destination >= 0) {
         check_piece(part.destination, part.destination_offset, rows * part.n, n.type,
                     "destination");

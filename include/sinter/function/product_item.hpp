@@ -79,14 +79,24 @@ class product_item : private item_draft {
     for (std::size_t i = 0; i < parts.size(); ++i)
       if (nests[i]->body.size() > 1)
         add_epilogue(*nests[i], static_cast<int>(i), folded, rows, block_columns(parts[i], m, k));
-    const bool packs = std::ranges::any_of(
-        parts, [&](const exec::product_part& p) { return p.reads_packed(rows); });
+    note_tables(first, 0);
+    for (const planning::nest* each : nests) note_tables(*each, 1);
+    const bool packs =
+        a.is_gathered() || std::ranges::any_of(parts, [&](const exec::product_part& p) {
+          return p.reads_packed(rows);
+        });
     if (!packs) return;
     item_.hints.push_back({planning::hint_kind::pack, first.accesses[0].buffer,
                            bytes(exec::gemm_packed_elements(rows, k), type)});
     if (const std::int64_t kept = bytes(exec::gemm_packed_elements(rows, k), type);
         column_blocks > 1 && kept <= static_cast<std::int64_t>(planning::packed_limit))
       item_.hints.push_back({planning::hint_kind::keep, first.accesses[0].buffer, kept});
+  }
+
+  void note_tables(const planning::nest& n, std::size_t operand) {
+    if (planning::is_gathered(n, operand))
+      item_.hints.push_back({planning::hint_kind::gather, n.accesses[operand].buffer,
+                             static_cast<std::int64_t>(exec::gemm_table_bytes)});
   }
 
   static std::int64_t block_columns(const exec::product_part& part, std::int64_t m,
@@ -107,7 +117,8 @@ class product_item : private item_draft {
     exec::detail::gemm_blocking inner{std::max<std::int64_t>(1, k), columns, rows};
     const std::int64_t some_rows = std::min(rows, m),
                        some_columns = std::min(columns, part.columns());
-    if (exec::gemm_packs(type, some_rows, some_columns, k))
+    if (exec::gemm_packs(type, some_rows, some_columns, k) || planning::is_gathered(n, 0) ||
+        planning::is_gathered(n, 1))
       inner = type == dtype::f32 ? exec::detail::blocking_of<float>(some_rows, some_columns, k)
                                  : exec::detail::blocking_of<double>(some_rows, some_columns, k);
     it.loops = {make_loop(folded.batch, 1, 1), make_loop(folded.rows, rows, inner.slab),

@@ -6,6 +6,7 @@
 // one and more is in no class of its own for being one, unless broadcasting depends on it.
 #pragma once
 
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -136,6 +137,24 @@ inline void report_failed_broadcast(graph& out, const graph& traced, op user,
   if (problem.kind != fault_kind::none) throw_fault(problem, out.operand_text(operands));
 }
 
+// What a number is a multiple of for all symbols: 9 of 9 s0.
+inline std::int64_t constant_factor(const dim_table& dims, dim d) {
+  if (d.is_constant()) return d.constant();
+  if (dims.kind(d) != dim_kind::sum) return 1;
+  std::int64_t out = 0;
+  const std::span<const std::int64_t> terms = dims.operands(d);
+  for (std::size_t i = 0; i < terms.size(); i += 2) out = std::gcd(out, terms[i]);
+  return out;
+}
+
+// 9 a == 9 b says that a == b, of which one may be a symbol: the channels of a convolution's image
+// and weights meet in the depth of a product.
+inline guard without_common_factor(dim_table& dims, const guard& g) {
+  const std::int64_t factor = std::gcd(constant_factor(dims, g.a), constant_factor(dims, g.b));
+  if (g.holds != guard::fact::equal || factor <= 1) return g;
+  return {g.holds, dims.floor_div(g.a, dim(factor)), dims.floor_div(g.b, dim(factor))};
+}
+
 inline graph replay_all(const graph& traced, std::span<const dim> symbols,
                         std::span<const std::int64_t> values) {
   graph out;
@@ -195,7 +214,8 @@ inline graph bind(const graph& traced, std::span<const shape_vector> arguments) 
   for (;;) {
     graph out = detail::replay_all(traced, symbols, values);
     bool changed = false;
-    for (const guard& g : out.guards) {
+    for (std::size_t i = 0; i < out.guards.size(); ++i) {
+      const guard g = detail::without_common_factor(out.dims, out.guards[i]);
       if (g.holds != guard::fact::equal) continue;
       const auto is_symbol = [&](dim d) {
         return !d.is_constant() && out.dims.kind(d) == dim_kind::symbol;

@@ -215,6 +215,33 @@ constexpr value windows(value x, int axis, dim size, std::int64_t stride = 1,
   return {x.owner, append(*x.owner, op::windows, in, attributes, std::span<const dim>(&size, 1))};
 }
 
+/// Puts step - 1 zeros behind every element along `axis`. As a matrix [elements up to and with the
+/// axis, elements behind it] that is padding of the rows, which needs no extra axis and leaves
+/// movement only.
+constexpr value spread(value x, int axis, std::int64_t step) {
+  dim_table& dims = x.owner->dims;
+  symbolic_shape shape = x.shape();
+  dim rows(1), columns(1);
+  for (int i = 0; i <= axis; ++i) rows = dims.mul(rows, shape[i]);
+  for (int i = axis + 1; i < x.rank(); ++i) columns = dims.mul(columns, shape[i]);
+  const value matrix = reshape(x, {rows, columns});
+  const value padded = pad(matrix, {dim(0), dim(0)}, {dim(0), dims.mul(columns, dim(step - 1))});
+  shape[axis] = dims.mul(shape[axis], dim(step));
+  return reshape(padded, shape);
+}
+
+/// The reverse of `windows` with these numbers along an axis of this extent: axes `axis` and
+/// axis + 1 of x, [size, count], become one, and elements of windows that share a place are added
+/// up; places in no window are 0. Numbers. Throws axis_error if there are no such axes, shape_error
+/// if count is not the number of windows of that extent, dtype_error for bools.
+constexpr value sum_windows(value x, int axis, dim extent, std::int64_t stride = 1,
+                            std::int64_t dilation = 1) {
+  const int in[] = {x.id};
+  const std::int64_t attributes[] = {axis, stride, dilation};
+  return {x.owner,
+          append(*x.owner, op::sum_windows, in, attributes, std::span<const dim>(&extent, 1))};
+}
+
 /// x in another dtype; x itself if it has that.
 constexpr value cast(value x, dtype type) {
   return x.type() == type ? x

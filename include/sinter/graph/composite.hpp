@@ -100,14 +100,47 @@ constexpr value expand_rope(value x, value positions, std::span<const std::int64
   return reshape(concat(turned, neighbours ? last + 1 : last), shape);
 }
 
+// Window element (j, i) belongs at i stride + j dilation: rows j of one length, each padded by
+// `dilation` more than it should have, shift by that much per row when they are cut anew, and the
+// sum of the rows is the result. No extent has to be known, and the size of the graph does not
+// depend on that of the windows.
+constexpr value expand_sum_windows(value x, int axis, std::int64_t stride, std::int64_t dilation,
+                                   dim extent) {
+  dim_table& dims = x.owner->dims;
+  const dim size = x.extent(axis);
+  symbolic_shape result = x.shape();
+  result.erase(result.begin() + axis + 1);
+  result[axis] = extent;
+  const value rows = stride == 1 ? x : spread(x, axis + 1, stride);
+  const dim shift = dims.mul(size, dim(dilation)), length = dims.add(rows.extent(axis + 1), shift),
+            kept = dims.sub(length, dim(dilation));
+  const symbolic_shape none = symbolic_shape::filled(rows.shape().size(), dim(0));
+  symbolic_shape behind = none;
+  behind[axis + 1] = shift;
+  const value padded = pad(rows, none, behind);
+
+  const auto whole = symbolic_shape::filled(result.size(), dim(0));
+  const auto ones = inline_vector<std::int64_t, max_rank>::filled(whole.size(), 1);
+  symbolic_shape line = result;
+  line[axis] = dims.mul(size, length);
+  symbolic_shape shifted = line;
+  shifted[axis] = dims.mul(size, kept);
+  const value cut = slice(reshape(padded, line), whole, shifted, ones);
+  symbolic_shape anew = padded.shape();
+  anew[axis + 1] = kept;
+  const value total = sum(reshape(cut, anew), std::int64_t{1} << axis, false);
+  // A spread row ends with stride - 1 zeros; what lies behind the extent's end is some of them.
+  return slice(total, whole, result, ones);
+}
+
 }  // namespace detail
 
 /// Writes the composite `code` in primitives behind the last node of `g` and returns the node with
-/// its value. `inputs` and `attributes` are those of the composite's node (graph.hpp) and may point
-/// into `g`. Throws what `append` throws; `code` must be a composite, otherwise the result has the
-/// id -1 and nothing is written.
+/// its value. `inputs`, `attributes` and `dims` are those of the composite's node (graph.hpp) and
+/// may point into `g`. Throws what `append` throws; `code` must be a composite, otherwise the
+/// result has the id -1 and nothing is written.
 constexpr value expand(graph& g, op code, std::span<const int> inputs,
-                       std::span<const std::int64_t> attributes) {
+                       std::span<const std::int64_t> attributes, std::span<const dim> dims = {}) {
   if (info(code).kind != kind::composite) return {&g, -1};
   // Copies: appending moves what the spans point to.
   const value x{&g, inputs[0]};
@@ -125,6 +158,9 @@ constexpr value expand(graph& g, op code, std::span<const int> inputs,
       const std::vector<std::int64_t> own(attributes.begin(), attributes.end());
       return detail::expand_rope(x, second, own);
     }
+    case op::sum_windows:
+      return detail::expand_sum_windows(x, static_cast<int>(attributes[0]), attributes[1],
+                                        attributes[2], dims[0]);
     default: return {&g, -1};
   }
 }

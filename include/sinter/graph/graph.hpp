@@ -42,6 +42,7 @@ namespace sinter::ir {
 //   slice            {step per axis}, dims: {start, stop} per axis
 //   flip             {bit mask of axes}
 //   windows          {axis, stride, dilation}, dims: {size}: the axis becomes two, [size, count]
+//   sum_windows      {axis, stride, dilation}, dims: {extent}: [size, count] of windows become one
 //   concat           {axis}
 //   matmul           {transpose a, transpose b}; all leading extents equal
 //   gather           {axis}; inputs x, indices

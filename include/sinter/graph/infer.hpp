@@ -403,6 +403,31 @@ constexpr inferred infer_composite(graph& g, op code, std::span<const int> in,
   return out;
 }
 
+constexpr inferred infer_sum_windows(graph& g, std::span<const int> in,
+                                     std::span<const std::int64_t> attributes,
+                                     std::span<const dim> dims) {
+  constexpr op code = op::sum_windows;
+  const node& x = g[in[0]];
+  inferred out{x.type, x.shape, {}};
+  const int rank = static_cast<int>(x.shape.size());
+  const std::int64_t axis = attributes[0];
+  if (axis < 0 || axis + 1 >= rank) {
+    out.problem = {fault_kind::axis_out_of_range, code, axis, rank};
+    return out;
+  }
+  if (!accepts_dtype(info(code).accepts, x.type))
+    out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(x.type), 0};
+  // As many windows as `windows` takes from that extent.
+  const dim size = x.shape[axis], windows = x.shape[axis + 1];
+  const dim span = g.dims.add(g.dims.mul(g.dims.sub(size, dim(1)), dim(attributes[2])), dim(1));
+  const dim count =
+      g.dims.add(g.dims.floor_div(g.dims.sub(dims[0], span), dim(attributes[1])), dim(1));
+  if (!g.agree(windows, count)) out.problem = disagree(g, code, windows, count);
+  out.shape[axis] = dims[0];
+  out.shape.erase(out.shape.begin() + axis + 1);
+  return out;
+}
+
 }  // namespace detail
 
 // The rule of each op alone; what everybody calls is `infer`.
@@ -429,8 +454,9 @@ constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in,
     case kind::contraction: break;
     case kind::indexing: return detail::infer_indexing(g, code, in, attributes, dims);
     case kind::composite:
-      return code == op::rope ? detail::infer_rope(g, in, attributes)
-                              : detail::infer_composite(g, code, in, attributes);
+      if (code == op::rope) return detail::infer_rope(g, in, attributes);
+      if (code == op::sum_windows) return detail::infer_sum_windows(g, in, attributes, dims);
+      return detail::infer_composite(g, code, in, attributes);
     case kind::opaque: return g.custom(attributes).infer(g, in, attributes.subspan(1));
     case kind::control: return detail::infer_control(g, code, in);
   }

@@ -139,6 +139,9 @@ class interpreter {
         if (n.code == op::first_max)
           return detail::interpret_reduction(op::reduce_max, *in[0], attributes[0]);
         if (n.code == op::rope) return detail::interpret_rope(*in[0], *in[1], attributes);
+        if (n.code == op::sum_windows)
+          return detail::interpret_sum_windows(
+              *in[0], shape, static_cast<std::size_t>(attributes[0]), attributes[1], attributes[2]);
         return detail::interpret_normalisation(
             n.code, *in[0], attributes[0], attributes.size() > 1 ? double_of(attributes[1]) : 0);
       case kind::opaque: {

@@ -134,6 +134,26 @@ inline reference_tensor interpret_windows(const reference_tensor& x, const shape
   });
 }
 
+inline reference_tensor interpret_sum_windows(const reference_tensor& x, const shape_vector& shape,
+                                              std::size_t axis, std::int64_t stride,
+                                              std::int64_t dilation) {
+  const std::int64_t last = (x.shape[axis + 1] - 1) * stride + (x.shape[axis] - 1) * dilation;
+  require(last < shape[axis], op::sum_windows, x.shape,
+          "windows up to place " + std::to_string(last) + " do not fit into extent " +
+              std::to_string(shape[axis]));
+  reference_tensor out = filled(x.type, shape, 0);
+  const shape_vector strides = row_major_strides(shape);
+  std::size_t next = 0;
+  for_each_index(x.shape, [&](const shape_vector& index) {
+    shape_vector to = index;
+    to[axis] = index[axis + 1] * stride + index[axis] * dilation;
+    to.erase(to.begin() + axis + 1);
+    double& sum = out.data[offset_of(to, strides)];
+    sum = evaluate_scalar(op::add, x.type, sum, x.data[next++], 0.0);
+  });
+  return out;
+}
+
 inline reference_tensor interpret_concat(std::span<const reference_tensor* const> parts,
                                          std::size_t axis, const shape_vector& shape) {
   reference_tensor out = filled(parts[0]->type, shape, 0);

@@ -102,6 +102,7 @@ enum class op : std::uint8_t {
   first_max,
   cross_entropy,
   rope,
+  sum_windows,
   // a user's op that is a nest of its own
   custom,
   // control, gone once derivatives are written out (autodiff/)
@@ -243,6 +244,7 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::first_max, "first_max", 1, kind::composite, accepts::numeric, yields::same, false, 0},
     {op::cross_entropy, "cross_entropy", 2, kind::composite, accepts::any, yields::same, false, 0},
     {op::rope, "rope", 2, kind::composite, accepts::any, yields::same, false, 0},
+    {op::sum_windows, "sum_windows", 1, kind::composite, accepts::numeric, yields::same, false, 0},
 
     {op::custom, "custom", -1, kind::opaque, accepts::any, yields::same, false, 1},
 
@@ -299,6 +301,7 @@ static_assert(
 //   argmax         the first index of the largest value; a NaN counts as largest
 //   first_max      reduce_max whose derivative goes to the first of equals alone (pooling)
 //   windows        [..., size, count, ...]: element (j, i) is x[i stride + j dilation]
+//   sum_windows    the reverse: windows are put back, and where they overlap they are added up
 //   recompute      x itself, but no rule may know: what is computed from it is computed once more
 //   checkpoint     its first operand; what lies between that and the others is computed again for
 //                  gradients

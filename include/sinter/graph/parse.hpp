@@ -253,7 +253,8 @@ class graph_parser {
         n.attributes.push_back(bits_of(in_.number(dtype::f64)));
         break;
       case op::rope: read_rope(n); break;
-      case op::windows: read_windows(n); break;
+      case op::windows: read_windows(n, "size"); break;
+      case op::sum_windows: read_windows(n, "extent"); break;
       case op::reshape:
       case op::broadcast_to:
       case op::sum_to: n.takes_shape = true; break;
@@ -362,9 +363,9 @@ class graph_parser {
     read_axis(n, "axis");
   }
 
-  void read_windows(parsed_node& n) {
+  void read_windows(parsed_node& n, std::string_view dim_name) {
     read_axis(n, "axis");
-    valued("size");
+    valued(dim_name);
     n.dims.push_back(in_.extent());
     for (const std::string_view each : {"stride", "dilation"}) {
       valued(each);

@@ -112,7 +112,9 @@ inline std::string attribute_text(const graph& g, int id) {
       return "start: " + detail::every_other_dim(g, dims, 0) +
              ", stop: " + detail::every_other_dim(g, dims, 1) + ", step: " + detail::list_text(a);
     case op::windows:
-      return "axis: " + std::to_string(a[0]) + ", size: " + g.dims.to_string(dims[0]) +
+    case op::sum_windows:
+      return "axis: " + std::to_string(a[0]) +
+             (g[id].code == op::windows ? ", size: " : ", extent: ") + g.dims.to_string(dims[0]) +
              ", stride: " + std::to_string(a[1]) + ", dilation: " + std::to_string(a[2]);
     case op::custom: {
       std::string out;

@@ -145,8 +145,9 @@ class verifier {
         for (std::int64_t step : attributes) expect(step >= 1, id, "its steps must be at least 1");
         return;
       case op::windows:
+      case op::sum_windows:
         check_counts(id, 3, 1);
-        check_axis(id, attributes[0], rank);
+        check_axis(id, attributes[0], graph_[id].code == op::windows ? rank : rank - 1);
         return expect(attributes[1] >= 1 && attributes[2] >= 1, id,
                       "its stride and dilation must be at least 1");
       case op::concat: check_counts(id, 1, 0); return check_axis(id, attributes[0], rank);

@@ -114,6 +114,7 @@ class candidate_enumeration {
       const std::size_t before = candidates_.size();
       add(c.product >= 0 ? nest_kind::matmul : nest_kind::tile, v, -1, c);
       if (candidates_.size() > before) add_packed(candidates_.back());
+      if (c.product >= 0) add_gathered(v, c);
     }
     streamed(v);
     // The plain copy of a view, a constant or an extent, for whoever needs it in memory.
@@ -181,6 +182,22 @@ class candidate_enumeration {
     if (a && b) add(nest_kind::streamed, v, -1, inside, false, w, made);
   }
 
+  // Products that gather what they multiply from views, one operand or both.
+  void add_gathered(int v, const cut& inside) {
+    const value_class& product = g_[inside.product];
+    if (inside.second_product >= 0 || !is_floating(product.type) || is_narrow_float(product.type))
+      return;
+    std::array<int, 2> from{-1, -1};
+    for (std::size_t k = 0; k < from.size(); ++k)
+      if (const form* joins = joined_view(g_, inside.factors[k]);
+          joins != nullptr && !reads_factor(inside, k) && inside.factors[0] != inside.factors[1] &&
+          !is_immediate(g_[resolve(g_, joins->operands[0]).base]))
+        from[k] = joins->operands[0];
+    if (from[0] >= 0) add(nest_kind::matmul, v, -1, inside, false, {}, {}, {from[0], -1});
+    if (from[1] >= 0) add(nest_kind::matmul, v, -1, inside, false, {}, {}, {-1, from[1]});
+    if (from[0] >= 0 && from[1] >= 0) add(nest_kind::matmul, v, -1, inside, false, {}, {}, from);
+  }
+
   // Does more than the product read this operand of it?
   bool reads_factor(const cut& inside, std::size_t operand) const {
     for (const auto& [v, f] : inside.body)
@@ -207,7 +224,8 @@ class candidate_enumeration {
   }
 
   void add(nest_kind kind, int root, int form_number, const cut& inside, bool reordered = false,
-           const weighted_sum& weighted = {}, const prologues& computed = {}) {
+           const weighted_sum& weighted = {}, const prologues& computed = {},
+           const std::array<int, 2>& gathered = {-1, -1}) {
     candidate c;
     c.kind = kind;
     c.root = root;
@@ -215,6 +233,7 @@ class candidate_enumeration {
     c.inside = inside;
     c.weighted = weighted;
     c.computed = {computed[0].has_value(), computed[1].has_value()};
+    c.gathered = gathered;
     c.reordered = reordered;
     c.outputs = {root};
     const auto read = [&](int value) {
@@ -225,13 +244,15 @@ class candidate_enumeration {
     if (kind == nest_kind::tile || kind == nest_kind::column || kind == nest_kind::matmul ||
         kind == nest_kind::streamed) {
       const auto is_computed = [&](int value) {
-        return (c.computed.a && value == inside.factors[0]) ||
-               (c.computed.b && value == inside.factors[1]);
+        return ((c.computed.a || gathered[0] >= 0) && value == inside.factors[0]) ||
+               ((c.computed.b || gathered[1] >= 0) && value == inside.factors[1]);
       };
       for (int leaf : inside.leaves)
         if (!is_computed(leaf)) read(leaf);
       for (int factor : inside.factors)
         if (factor >= 0 && !is_computed(factor)) read_factor(c, factor);
+      for (int view : gathered)
+        if (view >= 0) read(view);
       for (std::size_t operand = 0; operand < computed.size(); ++operand) {
         if (!computed[operand]) continue;
         for (int base : computed[operand]->reads) add_once(c.reads, base);

@@ -17,6 +17,9 @@ namespace sinter::planning {
 // cheapest way, and not at all where nothing is saved.
 inline constexpr double calls_per_preparation = 1000;
 
+// What an operand that is found by tables, in runs of a row, takes on top of that.
+inline constexpr double gathered_share = 0.35;
+
 // Nanoseconds for bringing an operand of a product into the kernel's order.
 inline double packing_work(const value_class& operand, const machine& m) {
   return m.packed_element * operand.elements;
@@ -117,7 +120,12 @@ class candidate_cost {
       case nest_kind::grouped:
         for (int i : c.parts) work += work_of(part(i));
         break;
-      case nest_kind::matmul: work -= packing_of(c); break;
+      case nest_kind::matmul:
+        work -= packing_of(c);
+        for (std::size_t k = 0; k < c.gathered.size(); ++k)
+          if (c.gathered[k] >= 0)
+            work += gathered_share * machine_.packed_element * g_[c.inside.factors[k]].elements;
+        break;
       case nest_kind::pack:
       case nest_kind::assemble:
       case nest_kind::alias: break;
@@ -203,8 +211,18 @@ class candidate_cost {
     for (int leaf : c.inside.leaves) {
       for (const view_step& s : resolve(g_, leaf).steps)
         if (scatters_last_axis(s)) work += machine_.strided_element * g_[leaf].elements;
+      work += machine_.row * window_rows(leaf);
     }
     return work;
+  }
+
+  // Rows of windows do not lie one behind the other: each is a load of its own.
+  double window_rows(int leaf) const {
+    for (const view_step& s : resolve(g_, leaf).steps)
+      if (s.code == ir::op::windows)
+        return g_[leaf].elements /
+               static_cast<double>(std::max<std::int64_t>(1, g_.extent(g_[leaf].shape.back())));
+    return 0;
   }
 
   // A reduction ends at every row; so does the reading of one value per row. Short rows feel it.

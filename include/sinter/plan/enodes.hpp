@@ -35,6 +35,11 @@ inline std::vector<eqsat::node_id> enodes_of(const value_graph& g, const candida
   for (int leaf : c.inside.leaves) add_views(leaf);
   for (int factor : c.inside.factors)
     if (factor >= 0) add_views(factor);
+  for (std::size_t k = 0; k < c.gathered.size(); ++k)
+    if (c.gathered[k] >= 0) {
+      add(joined_view(g, c.inside.factors[k])->node);
+      add_views(c.gathered[k]);
+    }
   if (c.kind == nest_kind::streamed) add_views(c.weighted.values);
   if (c.kind == nest_kind::assemble)
     for (int operand : form_of(c.root, c.form).operands) add_views(operand);

@@ -291,11 +291,20 @@ class lowering {
       for (std::size_t k = 0; k < 2; ++k)
         n.accesses.push_back((k == 0 ? c.computed.a : c.computed.b)
                                  ? access{-1, g_[product.operands[k]].shape, {}}
-                                 : access_to(product.operands[k], true));
+                             : c.gathered[k] >= 0 ? gathered_access(product.operands[k])
+                                                  : access_to(product.operands[k], true));
       if (c.packed[0] < 0) return;
       n.accesses[1] = packed_access(c.packed[0], n.transpose_b);
       n.packed_b = true;
     }
+  }
+
+  access gathered_access(int value) {
+    const form* const joins = joined_view(g_, value);
+    access a = access_to(joins->operands[0], true);
+    a.shape = g_[value].shape;
+    a.steps.insert(a.steps.begin(), view_step_of(g_, g_[value], *joins));
+    return a;
   }
 
   access packed_access(int value, bool transpose) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include <sinter/graph/dim.hpp>
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
+#include <sinter/graph/unit_axes.hpp>
 #include <sinter/support/inline_vector.hpp>
 
 namespace sinter::planning {
@@ -37,7 +39,8 @@ struct buffer {
 
 // One movement op between the shape that a nest sees and the shape of a buffer: permute {source
 // axis of each axis}, broadcast_to, slice {steps; dims start, stop}, flip {mask}, windows {axis,
-// stride, dilation; dim size}, or a reshape that only adds or drops axes of extent 1.
+// stride, dilation; dim size}, or a reshape that only adds or drops axes of extent 1. The first
+// step of a product's operand may be any reshape that joins neighbouring axes, see `gathered`.
 struct view_step {
   ir::op code{};
   inline_vector<std::int64_t, max_rank> attributes;
@@ -55,6 +58,15 @@ struct access {
   std::vector<view_step> steps;
   friend bool operator==(const access&, const access&) = default;
 };
+
+// An operand of a product whose rows and columns may each be several axes of a view: the view, with
+// all its axes. Such an operand is gathered as it is packed. Nothing for others.
+inline std::optional<access> gathered(const access& operand) {
+  if (operand.steps.empty() || operand.steps[0].code != ir::op::reshape) return std::nullopt;
+  const view_step& joins = operand.steps[0];
+  if (ir::same_but_ones(joins.result, joins.operand)) return std::nullopt;
+  return access{operand.buffer, joins.operand, {operand.steps.begin() + 1, operand.steps.end()}};
+}
 
 // Values in a tile program have one value per element of the tile (full), or one per row (row: the
 // inner axes are 1).
@@ -201,6 +213,12 @@ struct nest {
   std::string label;  // for explain: what it computes, in the terms of the graph
   friend bool operator==(const nest&, const nest&) = default;
 };
+
+/// Does the product of a matmul nest gather operand 0 or 1?
+inline bool is_gathered(const nest& n, std::size_t operand) {
+  return n.kind == nest_kind::matmul && !(operand == 1 && n.packed_b) &&
+         gathered(n.accesses[operand]).has_value();
+}
 
 struct plan {
   std::vector<buffer> buffers;

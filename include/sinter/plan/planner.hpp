@@ -23,6 +23,7 @@
 #include <sinter/plan/preparation.hpp>
 #include <sinter/plan/select.hpp>
 #include <sinter/plan/value_nests.hpp>
+#include <sinter/plan/view_forms.hpp>
 
 namespace sinter::planning {
 
@@ -62,7 +63,8 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   graph.language().terms().symbol_values.assign(symbols.begin(), symbols.end());
   if (symbols.empty()) graph.language().terms().symbol_values.push_back(0);
 
-  const value_graph values(graph, output_classes, instructions, options.machine);
+  value_graph values(graph, output_classes, instructions, options.machine);
+  view_forms::drop_costly(values);
   std::vector<int> roots;
   std::vector<wanted> outputs;
   for (std::size_t k = 0; k < output_classes.size(); ++k) {

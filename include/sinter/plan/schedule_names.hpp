@@ -37,7 +37,7 @@ inline constexpr auto words_of<combination> =
     std::to_array<std::string_view>({"in_order", "halves"});
 template <>
 inline constexpr auto words_of<hint_kind> =
-    std::to_array<std::string_view>({"prefetch", "copy", "pack", "keep"});
+    std::to_array<std::string_view>({"prefetch", "copy", "pack", "keep", "gather"});
 template <>
 inline constexpr auto words_of<dependency_kind> =
     std::to_array<std::string_view>({"data", "order"});

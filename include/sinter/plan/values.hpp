@@ -87,6 +87,11 @@ class value_graph {
   const std::vector<value_class>& values() const { return values_; }
   const value_class& operator[](int v) const { return values_[static_cast<std::size_t>(v)]; }
   int size() const { return static_cast<int>(values_.size()); }
+  /// Removes the forms of a value that `condition` holds for; others must be left.
+  template <class Condition>
+  void remove_forms(int v, Condition condition) {
+    std::erase_if(values_[static_cast<std::size_t>(v)].forms, condition);
+  }
   int number(class_id id) const { return number_[graph_.find(id)]; }
   const ir::graph& terms() const { return graph_.language().terms(); }
   const rules::tensor_language::payload_record& payload(const form& f) const {
@@ -140,7 +145,7 @@ class value_graph {
     for (const eqsat::enode_view& n : graph_.nodes(id))
       if (n.op == rules::fused_operator ||
           (n.op < ir::op_count && executable(static_cast<ir::op>(n.op)) &&
-           !is_cut_out_of_itself(id, n)))
+           !is_cut_out_of_itself(id, n) && !is_product_reshaped(id, n)))
         out.push_back(n);
     return out;
   }
@@ -154,6 +159,20 @@ class value_graph {
         for (class_id part : n.children)
           if (graph_.find(part) == graph_.find(id)) return true;
     return false;
+  }
+
+  // A reshape of a value that is a reshape of this class, which is a product. Where the product is
+  // met first, following it would close a cycle at the other one, which then could not be read off
+  // the product.
+  bool is_product_reshaped(class_id id, const eqsat::enode_view& reshape) const {
+    const auto has = [&](class_id where, ir::op code) {
+      return std::ranges::any_of(graph_.nodes(where), [&](const eqsat::enode_view& n) {
+        return n.op == static_cast<std::uint16_t>(code) &&
+               (code != ir::op::reshape || graph_.find(n.children[0]) == graph_.find(id));
+      });
+    };
+    return reshape.op == static_cast<std::uint16_t>(ir::op::reshape) && has(id, ir::op::matmul) &&
+           has(graph_.find(reshape.children[0]), ir::op::reshape);
   }
 
   void finish(class_id id, std::span<const eqsat::enode_view> nodes) {

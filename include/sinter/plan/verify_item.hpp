@@ -394,7 +394,22 @@ class item_verifier {
                                     : "%" + std::to_string(step) + " has no plan");
   }
 
+  // Operands of products that are gathered, and their tables.
+  void check_gathered() const {
+    std::vector<int> gathered, stated;
+    const auto add = [&](const planning::nest& product, std::size_t operand) {
+      if (is_gathered(product, operand)) gathered.push_back(product.accesses[operand].buffer);
+    };
+    add(nest().parts.empty() ? nest() : nest().parts.front(), 0);
+    for (const planning::nest& part : nest().parts) add(part, 1);
+    if (nest().parts.empty()) add(nest(), 1);
+    for (const hint& h : item().hints)
+      if (h.kind == hint_kind::gather) stated.push_back(h.buffer);
+    require(gathered == stated, "hints", "tables are for the operands that are gathered");
+  }
+
   void check_hints() const {
+    check_gathered();
     for (std::size_t i = 0; i < item().hints.size(); ++i) {
       const hint& h = item().hints[i];
       const std::string field = "hint " + std::to_string(i);

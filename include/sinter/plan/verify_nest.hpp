@@ -13,6 +13,7 @@
 #include <sinter/graph/build.hpp>
 #include <sinter/graph/infer.hpp>
 #include <sinter/plan/access_index.hpp>
+#include <sinter/plan/joined_axes.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/error.hpp>
 
@@ -74,10 +75,16 @@ class nest_verifier {
 
   // ---- buffers and views
 
-  void check_access(const access& a, const std::string& field, bool is_computed) const {
+  // `joins`: it may be an operand of a product that is gathered.
+  void check_access(const access& a, const std::string& field, bool is_computed,
+                    bool joins = false) const {
     require(is_buffer(a.buffer), field + " buffer", "there is none");
     evaluate(a.shape);
     if (is_computed) return;
+    for (std::size_t i = 0; i < a.steps.size(); ++i)
+      require((joins && i == 0) || a.steps[i].code != ir::op::reshape ||
+                  ir::same_but_ones(a.steps[i].result, a.steps[i].operand),
+              field, "joins axes where nothing gathers them");
     if (const std::string reason = access_index(p_, a, symbols_).fault(); !reason.empty())
       fail(field, reason);
   }
@@ -88,7 +95,9 @@ class nest_verifier {
       // Of a packed matrix and of one that is computed, the shape is not that of the buffer.
       const bool computed = n.kind == nest_kind::streamed && i < 2 && !n.prologues[i].empty();
       const bool packed = n.packed_b && (i == 1 || is_second_product(n, i));
-      check_access(n.accesses[i], "access " + std::to_string(i), computed || packed);
+      const bool joins =
+          n.kind == nest_kind::grouped || (n.kind == nest_kind::matmul && !n.packed_b && i < 2);
+      check_access(n.accesses[i], "access " + std::to_string(i), computed || packed, joins);
     }
     for (std::size_t i = 0; i < n.pieces.size(); ++i)
       check_access(n.pieces[i].source, "piece " + std::to_string(i), false);
@@ -345,6 +354,21 @@ class nest_verifier {
             "its dtype is not that of the product");
   }
 
+  // Rows and columns of several axes each, a batch axis of one; floats, which are packed.
+  void check_gathered(const nest& n, std::size_t access) const {
+    const std::string field = "access " + std::to_string(access);
+    const planning::access& a = n.accesses[access];
+    const dtype type = buffer_at(a.buffer).type;
+    require(type == dtype::f32 || type == dtype::f64, field, "gathers what are no floats");
+    require(
+        !joined_axes(evaluate(a.shape), evaluate(a.steps[0].operand), a.shape.size() - 2).empty(),
+        field, "does not join neighbouring axes");
+    require(
+        std::ranges::none_of(
+            n.body, [](const step& s) { return s.kind == step_kind::product && s.access >= 0; }),
+        field, "is gathered for two products");
+  }
+
   void check_product(const nest& n) const {
     require(n.space.size() >= 2 && n.accesses.size() >= 2, "space", "a product has two axes");
     require(n.inner_axes >= 0 && n.inner_axes <= 1, "inner axes",
@@ -354,6 +378,8 @@ class nest_verifier {
     const std::size_t rank = space.size();
     const matrix left = matrix_of(n, 0, n.transpose_a);
     require(left.rows == space[rank - 2], "access 0", "has other rows than the product");
+    for (const std::size_t operand : {std::size_t{0}, std::size_t{1}})
+      if (is_gathered(n, operand)) check_gathered(n, operand);
     int products = 0;
     for (const step& s : n.body) {
       if (s.kind != step_kind::product) continue;

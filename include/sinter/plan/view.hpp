@@ -4,6 +4,8 @@
 // to a value that is stored. So does `recompute`, which moves nothing.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include <sinter/graph/unit_axes.hpp>
@@ -66,6 +68,34 @@ inline resolved_view resolve(const value_graph& g, int value) {
     out.base = step->operands[0];
   }
   return out;
+}
+
+// The form of a product's operand that joins axes of a view into its rows and columns, a batch axis
+// being one axis of the view: what the product can gather as it packs it. Of windows alone, which
+// are many times their image; a copy of other views is no larger than they are. nullptr where there
+// is none.
+inline const form* joined_view(const value_graph& g, int value) {
+  const value_class& v = g[value];
+  const form* const f = v.find(ir::op::reshape);
+  if (f == nullptr || v.is_constant || v.find(ir::op::argument) != nullptr) return nullptr;
+  const ir::symbolic_shape& from = g[f->operands[0]].shape;
+  const auto is_windows = [](const view_step& s) { return s.code == ir::op::windows; };
+  if (ir::same_but_ones(v.shape, from) ||
+      std::ranges::none_of(resolve(g, f->operands[0]).steps, is_windows))
+    return nullptr;
+  // Extents of the view that are left once those of the result have taken theirs.
+  ir::dim_table dims = g.terms().dims;
+  std::size_t next = 0;
+  for (std::size_t axis = 0; axis < v.shape.size(); ++axis) {
+    ir::dim joined(1);
+    int count = 0;
+    while (next < from.size() && (!(joined == v.shape[axis]) || from[next] == ir::dim(1))) {
+      joined = dims.mul(joined, from[next]);
+      count += from[next++] == ir::dim(1) ? 0 : 1;
+    }
+    if (!(joined == v.shape[axis]) || (axis + 2 < v.shape.size() && count > 1)) return nullptr;
+  }
+  return next == from.size() ? f : nullptr;
 }
 
 }  // namespace sinter::planning

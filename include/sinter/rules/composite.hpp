@@ -23,6 +23,13 @@ std::optional<class_id> expansion(tensor_egraph& graph, const tensor_match& m) {
   return side.finish(ir::expand(side.terms(), Code, in, attributes));
 }
 
+inline std::optional<class_id> sum_windows_expansion(tensor_egraph& graph, const tensor_match& m) {
+  right_side side(graph, m);
+  const int in[] = {side["?x"].id};
+  return side.finish(ir::expand(side.terms(), op::sum_windows, in, side.attributes("?a"),
+                                side.payload_dims("?a")));
+}
+
 template <op Code>
 std::optional<class_id> elementwise_expansion(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
@@ -46,6 +53,7 @@ inline rule_table composite_rules() {
       {"expand-cross-entropy", expand, reassociates, "(cross_entropy ?x ?y)",
        expansion<op::cross_entropy>},
       {"expand-rope", expand, reassociates, "(rope[?a] ?x ?y)", expansion<op::rope>},
+      {"expand-sum-windows", expand, reassociates, "(sum_windows[?a] ?x)", sum_windows_expansion},
       {"expand-silu", expand, reassociates, "(silu ?x)", elementwise_expansion<op::silu>},
       {"expand-gelu", expand, reassociates, "(gelu ?x)", elementwise_expansion<op::gelu>},
       {"expand-gelu-tanh", expand, reassociates, "(gelu_tanh ?x)",

@@ -11,6 +11,7 @@
 
 #include <sinter/rules/algebra.hpp>
 #include <sinter/rules/composite.hpp>
+#include <sinter/rules/convolution.hpp>
 #include <sinter/rules/distribution.hpp>
 #include <sinter/rules/elementwise.hpp>
 #include <sinter/rules/indexing.hpp>
@@ -41,6 +42,7 @@ inline std::span<const tensor_rule> all_rules() {
     append(elementwise_rules());
     append(reduction_rules());
     append(window_rules());
+    append(convolution_rules());
     append(matmul_rules());
     append(indexing_rules());
     std::vector<std::string_view> names;

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Products that gather their operands from the windows of images: the same bits as from a copy, at
+// sizes beyond one panel, and plans that make no copy.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <omp.h>
+
+#include <sinter/exec/gemm.hpp>
+#include <sinter/exec/parallel.hpp>
+#include <sinter/sinter.hpp>
+
+namespace sn = sinter;
+namespace exec = sinter::exec;
+
+namespace {
+
+template <class T>
+std::vector<T> some_values(std::size_t n) {
+  std::mt19937 generator(3);
+  std::vector<T> x(n);
+  for (T& value : x)
+    value = static_cast<T>(std::uniform_real_distribution<double>(-1, 1)(generator));
+  return x;
+}
+
+sn::tensor<float, 4> image(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
+  sn::tensor<float, 4> out(n, c, h, w);
+  const auto values = some_values<float>(static_cast<std::size_t>(out.size()));
+  std::ranges::copy(values, out.begin());
+  return out;
+}
+
+using axes = std::vector<exec::matrix_axis>;
+
+std::int64_t extent_of(const axes& of) {
+  std::int64_t out = 1;
+  for (const auto& each : of) out *= each.extent;
+  return out;
+}
+std::int64_t place_in(const axes& of, std::int64_t at) {
+  std::int64_t out = 0;
+  for (std::size_t i = of.size(); i-- > 0; at /= of[i].extent)
+    out += at % of[i].extent * of[i].stride;
+  return out;
+}
+
+// A gathered operand, and the same as a matrix.
+template <class T>
+struct operand {
+  axes rows, columns;
+  std::vector<T> memory, matrix;
+  std::int64_t low = 0, high = 0;
+
+  operand(axes r, axes c) : rows(std::move(r)), columns(std::move(c)) {
+    for (const axes& side : {rows, columns})
+      for (const auto& each : side)
+        (each.stride < 0 ? low : high) += (each.extent - 1) * each.stride;
+    memory = some_values<T>(static_cast<std::size_t>(high - low + 1));
+    for (std::int64_t i = 0; i < extent_of(rows); ++i)
+      for (std::int64_t j = 0; j < extent_of(columns); ++j)
+        matrix.push_back(start()[place_in(rows, i) + place_in(columns, j)]);
+  }
+  const T* start() const { return memory.data() - low; }
+  exec::gathered_axes gathered() const { return {rows, columns, 0, 0, low, high}; }
+};
+
+template <class T>
+void check_gathered(const operand<T>& a, const operand<T>& b) {
+  const std::int64_t m = extent_of(a.rows), k = extent_of(a.columns), n = extent_of(b.columns);
+  CAPTURE(m);
+  CAPTURE(n);
+  CAPTURE(k);
+  REQUIRE(extent_of(b.rows) == k);
+  std::vector<double> workspace(exec::gemm_workspace_bytes(sn::dtype_of<T>, m, n, k) / 8 + 16),
+      tables(exec::gemm_table_bytes / 8 + 8);
+  const auto aligned = [](std::vector<double>& v) {
+    const auto address = reinterpret_cast<std::uintptr_t>(v.data());
+    return reinterpret_cast<void*>((address + 63) / 64 * 64);
+  };
+  exec::matrix_product product;
+  product.m = m, product.n = n, product.k = k;
+  product.ldc = n;
+  product.workspace = aligned(workspace);
+  product.tables = aligned(tables);
+  const auto run = [&](bool gather_a, bool gather_b) {
+    std::vector<T> c(static_cast<std::size_t>(m * n), T(7));
+    product.c = c.data();
+    product.a = gather_a ? a.start() : a.matrix.data();
+    product.lda = k;
+    product.gathered_a = gather_a ? a.gathered() : exec::gathered_axes{};
+    product.b = gather_b ? b.start() : b.matrix.data();
+    product.ldb = n;
+    product.gathered_b = gather_b ? b.gathered() : exec::gathered_axes{};
+    exec::gemm<T>(product);
+    return c;
+  };
+  const std::vector<T> wanted = run(false, false);
+  CHECK(run(true, false) == wanted);
+  CHECK(run(false, true) == wanted);
+  CHECK(run(true, true) == wanted);
+}
+
+template <class T>
+void check_all() {
+  // Windows of 3x3 over 14-wide rows, in both roles and both directions; rows of 7, which take
+  // three runs for a register; columns with a stride; everything backwards.
+  const axes window{{5, 256}, {3, 16}, {3, 1}}, places{{14, 16}, {14, 1}};
+  const axes plain{{45, 1}}, filters{{6, 45}}, narrow{{9, 16}, {7, 1}};
+  const axes spread{{4, 32}, {7, 2}}, backwards{{5, -256}, {3, -16}, {3, -1}};
+  check_gathered<T>({filters, plain}, {window, places});
+  check_gathered<T>({filters, backwards}, {window, narrow});
+  check_gathered<T>({{{17, 7}}, {{14, 50}, {14, 1}}}, {places, window});
+  check_gathered<T>({{{2, 400}, {5, 3}}, {{14, 50}, {14, 1}}}, {places, spread});
+  check_gathered<T>({{{3, 500}, {11, 1}}, {{45, 11}}}, {backwards, {{2, 60}, {49, 1}}});
+  // More than a panel of columns (384), of depth (384) and a slab of rows (1024).
+  check_gathered<T>({{{3, 400}, {350, 1}}, {{401, 1200}}}, {{{401, 3}}, {{20, 21}, {20, 1}}});
+}
+
+}  // namespace
+
+TEST_CASE("gathered operands give the bits of copied ones") {
+  check_all<float>();
+  check_all<double>();
+}
+
+TEST_CASE("convolutions and their gradients make no copy of windows") {
+  const auto x = image(3, 5, 19, 18), w = image(7, 5, 3, 3), d = image(3, 7, 19, 18);
+  auto forward = sn::fuse([](auto a, auto k) { return sn::conv2d(a, k, {.padding = 1}); });
+  auto backward = sn::fuse([](auto a, auto k, auto seed) {
+    const auto [da, dk] = sn::gradients(sn::sum(sn::conv2d(a, k, {.padding = 1}) * seed), a, k);
+    return sn::outputs(da, dk);
+  });
+  const auto copies_windows = [](const std::string& plan) {
+    return plan.find(": f32  -> ") != std::string::npos &&
+           plan.find("windows [s0, s1, 3, s2, 3, s3] | permute [s0, s1, 3, 3, s2, s3] : f32") !=
+               std::string::npos;
+  };
+  CHECK_FALSE(copies_windows(forward.explain(x, w)));
+  const std::string plan = backward.explain(x, w, d);
+  INFO(plan);
+  CHECK_FALSE(copies_windows(plan));
+  CHECK(plan.find("rule transposed-convolution: applied") != std::string::npos);
+  CHECK(plan.find("(9*s5), s3*s2]  (predicted") == std::string::npos);  // a column per window
+}
+
+TEST_CASE("convolutions give the same bits on any number of threads, also of strided images") {
+  const auto x = image(3, 18, 31, 40), w = image(34, 9, 3, 3);
+  auto f = sn::fuse([](auto a, auto k) {
+    return sn::conv2d(a, k, {.stride = {1, 2}, .padding = 1, .groups = 2});
+  });
+  // Every other column, from the last row up.
+  const sn::view<const float, 4> strided(x.data() + 30 * 40, {3, 18, 31, 20},
+                                         {18 * 31 * 40, 31 * 40, -40, 2});
+  const sn::tensor<float, 4> copy(strided);
+  const sn::tensor<float, 4> once = f(copy, w), of_view = f(strided, w);
+  CHECK(once == of_view);
+  CHECK(f(image(0, 18, 31, 40), w).shape() == sn::shape_vector{0, 34, 31, 20});
+  const sn::tensor<float, 4> none = f(image(2, 0, 31, 40), image(34, 0, 3, 3));
+  CHECK(none.shape() == sn::shape_vector{2, 34, 31, 20});
+  CHECK(std::ranges::all_of(none, [](float each) { return each == 0; }));
+  for (int threads : {1, 2, 3}) {
+    omp_set_num_threads(threads);
+    CHECK(f(copy, w) == once);
+  }
+}

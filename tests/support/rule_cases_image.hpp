@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// The cases of rule_cases.hpp, continued: windows of images that are put back.
+#pragma once
+
+#include "rule_cases.hpp"
+
+namespace sinter::test {
+
+// A convolution's weights, the gradient of its result, and what is kept of the gradient of its
+// padded image.
+struct image_sizes {
+  dim images, groups, outputs, inputs;                   // channels per group
+  std::int64_t window[2], dilation[2], size[2], cut[2];  // of the gradient; cut off on each side
+};
+
+inline value image_windows(value image, const image_sizes& s) {
+  const value rows = ir::windows(image, 2, dim(s.window[0]), 1, s.dilation[0]);
+  return write::permuted(ir::windows(rows, 4, dim(s.window[1]), 1, s.dilation[1]),
+                         {0, 1, 2, 4, 3, 5});
+}
+
+// Of the image's gradient: a product per window, put back, and a convolution.
+inline sides image_gradient(case_graph& c, const image_sizes& s) {
+  using namespace write;
+  ir::dim_table& dims = c.g.dims;
+  const bool grouped = !(s.groups == dim(1));
+  const std::int64_t area = s.window[0] * s.window[1];
+  const auto in_groups = [&](ir::symbolic_shape shape, std::size_t at) {
+    if (grouped) shape.insert(shape.begin() + at, s.groups);
+    return shape;
+  };
+  const dim places(s.size[0] * s.size[1]), channels = dims.mul(s.groups, s.inputs);
+  const value w = c.arg(in_groups({dim(1), s.outputs, dims.mul(s.inputs, dim(area))}, 1));
+  const value d = c.arg(in_groups({s.images, s.outputs, places}, 1));
+  std::int64_t extent[2], reach[2];
+  for (int i : {0, 1}) {
+    reach[i] = (s.window[i] - 1) * s.dilation[i];
+    extent[i] = s.size[i] + reach[i];
+  }
+
+  const value columns = reshape(
+      matmul(w, d, true),
+      {s.images, channels, dim(s.window[0]), dim(s.window[1]), dim(s.size[0]), dim(s.size[1])});
+  const value back = ir::sum_windows(
+      ir::sum_windows(permuted(columns, {0, 1, 2, 4, 3, 5}), 4, dim(extent[1]), 1, s.dilation[1]),
+      2, dim(extent[0]), 1, s.dilation[0]);
+  const dim stop[] = {dim(extent[0] - s.cut[0]), dim(extent[1] - s.cut[1])};
+  const value left = slice(back, {dim(0), dim(0), dim(s.cut[0]), dim(s.cut[1])},
+                           {s.images, channels, stop[0], stop[1]});
+
+  const value image =
+      reshape(d, {s.images, dims.mul(s.groups, s.outputs), dim(s.size[0]), dim(s.size[1])});
+  const ir::symbolic_shape border{dim(0), dim(0), dim(reach[0] - s.cut[0]),
+                                  dim(reach[1] - s.cut[1])};
+  const value taken = image_windows(ir::pad(image, border, border), s);
+  const value filters =
+      ir::flip(reshape(w, in_groups({s.outputs, s.inputs, dim(s.window[0]), dim(s.window[1])}, 0)),
+               grouped ? 24 : 12);
+  const value turned =
+      grouped ? permuted(filters, {0, 2, 1, 3, 4}) : permuted(filters, {1, 0, 2, 3});
+  const dim depth = dims.mul(s.outputs, dim(area));
+  const value product = matmul(
+      reshape(turned, in_groups({s.inputs, depth}, 0)),
+      reshape(taken, in_groups({s.images, depth, dims.mul(taken.extent(4), taken.extent(5))}, 1)));
+  return {left, reshape(product, {s.images, channels, taken.extent(4), taken.extent(5)})};
+}
+
+inline std::vector<rule_case> image_cases() {
+  using g = case_graph;
+  return {
+      {"expand-sum-windows",
+       [](g& c, value, value) {
+         const value x = c.arg({c.a, 3, 4, c.n});
+         return write::with_expansion(ir::sum_windows(x, 1, 10, 2, 1));
+       }},
+      {"expand-sum-windows",
+       [](g& c, value, value) {
+         const value x = c.arg({2, 4, c.n});
+         return write::with_expansion(ir::sum_windows(x, 0, 6, 1, 2));
+       }},
+      {"transposed-convolution",
+       [](g& c, value, value) {
+         return image_gradient(c, {c.a, 1, c.n, c.m, {3, 3}, {1, 1}, {4, 5}, {1, 1}});
+       }},
+      {"transposed-convolution",
+       [](g& c, value, value) {
+         return image_gradient(c, {c.a, 1, c.n, c.m, {2, 3}, {1, 2}, {3, 4}, {0, 0}});
+       }},
+      {"transposed-convolution",
+       [](g& c, value, value) {
+         return image_gradient(c, {1, 1, c.n, c.m, {3, 2}, {2, 1}, {3, 2}, {3, 1}});
+       }},
+      {"transposed-convolution",
+       [](g& c, value, value) {
+         return image_gradient(c, {1, 1, c.n, c.m, {2, 2}, {1, 3}, {3, 2}, {0, 0}});
+       }},
+      {"transposed-convolution",
+       [](g& c, value, value) {
+         return image_gradient(c, {c.a, 2, c.n, c.m, {3, 2}, {1, 1}, {4, 3}, {1, 0}});
+       }},
+  };
+}
+
+}  // namespace sinter::test
