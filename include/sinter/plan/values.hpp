@@ -145,7 +145,7 @@ class value_graph {
     for (const eqsat::enode_view& n : graph_.nodes(id))
       if (n.op == rules::fused_operator ||
           (n.op < ir::op_count && executable(static_cast<ir::op>(n.op)) &&
-           !is_cut_out_of_itself(id, n) && !is_product_reshaped(id, n)))
+           !is_cut_out_of_itself(id, n)))
         out.push_back(n);
     return out;
   }
@@ -159,20 +159,6 @@ class value_graph {
         for (class_id part : n.children)
           if (graph_.find(part) == graph_.find(id)) return true;
     return false;
-  }
-
-  // A reshape of a value that is a reshape of this class, which is a product. Where the product is
-  // met first, following it would close a cycle at the other one, which then could not be read off
-  // the product.
-  bool is_product_reshaped(class_id id, const eqsat::enode_view& reshape) const {
-    const auto has = [&](class_id where, ir::op code) {
-      return std::ranges::any_of(graph_.nodes(where), [&](const eqsat::enode_view& n) {
-        return n.op == static_cast<std::uint16_t>(code) &&
-               (code != ir::op::reshape || graph_.find(n.children[0]) == graph_.find(id));
-      });
-    };
-    return reshape.op == static_cast<std::uint16_t>(ir::op::reshape) && has(id, ir::op::matmul) &&
-           has(graph_.find(reshape.children[0]), ir::op::reshape);
   }
 
   void finish(class_id id, std::span<const eqsat::enode_view> nodes) {
