@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A class that is a view of another value is read there, and costs nothing: nests look no further.
-// That is wrong where the class is also a product and making the other value takes longer, as for
-// the gradient of an image that is cut out of a sum over windows, and a convolution itself.
+// A filter in front of extraction, for products of windows alone. Nests read a class that is a view
+// where the viewed value lies, so extraction never compares the view with a product of the same
+// class: that would take two nests for each reader. The gradient of an image is such a class, a cut
+// out of a sum over windows and also a convolution. The two are compared here, each by itself, by
+// what both forms need in their first forms: an estimate, which knows nothing of fusion.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +18,9 @@ namespace sinter::planning {
 
 class view_forms {
  public:
-  /// Removes views of classes that are products which take four fifths of the time of what is
-  /// viewed, or less, without what both need. Linear in the size of the graph for each such class.
+  /// Removes views of classes that are also products of windows (`joined_view`), if the product
+  /// takes less than four fifths of the time of what is viewed; what both need is not counted. A
+  /// graph without windows stays as it is. Linear in the size of the graph for each such class.
   static void drop_costly(value_graph& g) {
     for (int v = 0; v < g.size(); ++v) {
       const value_class& value = g[v];
@@ -36,11 +39,15 @@ class view_forms {
  private:
   explicit view_forms(const value_graph& g) : g_(g) {}
 
-  // A product, or all of one in another shape.
+  // A product that can gather windows, or all of one in another shape.
   static bool is_product(const value_graph& g, const value_class& value, const form& f) {
     if (f.fused >= 0 || is_view(g, value, f)) return false;
-    if (f.code == ir::op::matmul) return true;
-    return f.code == ir::op::reshape && g[f.operands[0]].find(ir::op::matmul) != nullptr;
+    const form* const product = f.code == ir::op::matmul    ? &f
+                                : f.code == ir::op::reshape ? g[f.operands[0]].find(ir::op::matmul)
+                                                            : nullptr;
+    return product != nullptr && std::ranges::any_of(product->operands, [&](int operand) {
+             return joined_view(g, operand) != nullptr;
+           });
   }
 
   // What a form needs, by value.
