@@ -3,6 +3,8 @@
 // against reverse mode; with unknown extents, of gradients, and through fused functions.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -145,6 +147,32 @@ TEST_CASE("tangents agree with central differences and with reverse mode") {
 
 TEST_CASE("tangents of gradients: products of a Hessian and a vector") {
   for (const gradient_case& c : test_support::all_gradient_cases()) check(c, true);
+}
+
+TEST_CASE("the first of the largest has the derivative, in both modes and rows of any length") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> all{2, 5, 5, 5, 1, 5, 3, nan, 9, nan, nan, 9, 4, 4, 4, 4, 4, 4};
+  for (std::int64_t length : {1, 2, 3, 6}) {  // up to 4 are element-wise
+    CAPTURE(length);
+    const std::int64_t rows = static_cast<std::int64_t>(all.size()) / length;
+    graph g;
+    const value x = argument(g, dtype::f64, 0, {dim(rows), dim(length)});
+    const value y{&g, append(g, op::first_max, {x.id}, {2})};
+    const value t = direction(x, 0.7), back{&g, append(g, op::gradient, {total(y).id, x.id})};
+    for (value v : {jvp(y, {x, t}), back, t}) g.outputs.push_back({v.id, -1});
+    const std::vector<reference_tensor> values{{dtype::f64, {rows, length}, all}};
+    const auto found = interpret(expand_gradients(g), values);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto at = [&](std::int64_t i) { return static_cast<std::size_t>(row * length + i); };
+      std::int64_t first = 0;
+      for (std::int64_t i = 1; i < length; ++i) {
+        const double element = all[at(i)], best = all[at(first)];
+        if (!std::isnan(best) && (std::isnan(element) || element > best)) first = i;
+      }
+      CHECK(found[0].data[static_cast<std::size_t>(row)] == found[2].data[at(first)]);
+      for (std::int64_t i = 0; i < length; ++i) CHECK(found[1].data[at(i)] == (i == first ? 1 : 0));
+    }
+  }
 }
 
 TEST_CASE("a tangent is as small as its op") {
