@@ -2,6 +2,7 @@
 // Products that gather their operands from the windows of images: the same bits as from a copy, at
 // sizes beyond one panel, and plans that make no copy.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -148,6 +149,48 @@ TEST_CASE("convolutions and their gradients make no copy of windows") {
   CHECK_FALSE(copies_windows(plan));
   CHECK(plan.find("rule transposed-convolution: applied") != std::string::npos);
   CHECK(plan.find("(9*s5), s3*s2]  (predicted") == std::string::npos);  // a column per window
+}
+
+TEST_CASE("how the gradient of an image is read is chosen by what both ways take") {
+  // The inner image is masked by its activation, and its gradient read there, and summed.
+  const auto inner = [](auto a, auto k, auto l, auto seed) {
+    const auto y = sn::relu(sn::conv2d(a, k, {.padding = 1}));
+    const auto [dk, dl] = sn::gradients(sn::sum(sn::conv2d(y, l, {.padding = 1}) * seed), k, l);
+    return sn::outputs(dk, dl);
+  };
+  const auto x = image(4, 3, 15, 14), k = image(8, 3, 3, 3), l = image(12, 8, 3, 3),
+             seed = image(4, 12, 15, 14);
+  const auto sums_windows = [](const std::string& plan) {
+    return plan.find("slice [s0, s4, s2, s3]") != std::string::npos;
+  };
+  auto nominal = sn::fuse(inner);
+  // On a machine where products pack so slowly that they read no windows.
+  sn::program_options slow;
+  slow.machine.packed_element *= 300;
+  auto packs_slowly = sn::fuse(inner, slow);
+  sn::program_options small;
+  small.memory_budget = 1;
+  small.machine = slow.machine;
+  auto in_little_memory = sn::fuse(inner, small);
+  CHECK_FALSE(sums_windows(nominal.explain(x, k, l, seed)));
+  const std::string plan = packs_slowly.explain(x, k, l, seed);
+  INFO(plan);
+  CHECK(sums_windows(plan));
+  CHECK(plan.find("the least of these nests") != std::string::npos);
+  const auto [dk, dl] = nominal(x, k, l, seed);
+  const auto close = [](const auto& a, const auto& b) {
+    double largest = 0, apart = 0;
+    for (auto p = a.begin(), q = b.begin(); p != a.end(); ++p, ++q) {
+      largest = std::max(largest, std::abs(static_cast<double>(*p)));
+      apart = std::max(apart, std::abs(static_cast<double>(*p - *q)));
+    }
+    return apart <= 1e-5 * largest;
+  };
+  for (auto* f : {&packs_slowly, &in_little_memory}) {
+    const auto [other_dk, other_dl] = (*f)(x, k, l, seed);
+    CHECK(close(other_dk, dk));
+    CHECK(close(other_dl, dl));
+  }
 }
 
 TEST_CASE("convolutions give the same bits on any number of threads, also of strided images") {

@@ -110,6 +110,11 @@ class candidate_enumeration {
   void enumerate(int v) {
     const value_class& value = g_[v];
     if (is_source(value)) return;
+    if (value.is_choice) {
+      for (int f = 0; f < static_cast<int>(value.forms.size()); ++f)
+        add(nest_kind::alias, v, f, {});
+      return;
+    }
     for (const cut& c : cuts_.of(v)) {
       const std::size_t before = candidates_.size();
       add(c.product >= 0 ? nest_kind::matmul : nest_kind::tile, v, -1, c);
@@ -237,8 +242,9 @@ class candidate_enumeration {
     c.reordered = reordered;
     c.outputs = {root};
     const auto read = [&](int value) {
-      const int base = kind == nest_kind::alias ? value : resolve(g_, value).base;
-      if (is_immediate(g_[base]) && kind != nest_kind::alias) return;
+      const bool in_memory = kind == nest_kind::alias && !(g_[root].is_choice && form_number > 0);
+      const int base = in_memory ? value : resolve(g_, value, value == root).base;
+      if (is_immediate(g_[base]) && !in_memory) return;
       add_once(c.reads, base);
     };
     if (kind == nest_kind::tile || kind == nest_kind::column || kind == nest_kind::matmul ||

@@ -75,7 +75,7 @@ class candidate_cost {
   }
 
   double nanoseconds(const candidate& c) const {
-    if (c.kind == nest_kind::alias) return 0;
+    if (c.kind == nest_kind::alias) return reading_work(c);
     double memory = 0;
     for (int base : c.reads) {
       // Of a table, no more is read than comes out.
@@ -204,12 +204,22 @@ class candidate_cost {
            machine_.packed_element * packed;
   }
 
+  // Of a value that is read as a view, by one nest.
+  double reading_work(const candidate& c) const {
+    if (!g_[c.root].is_choice || c.form == 0) return 0;
+    const int value = g_[c.root].forms[0].operands[0];
+    double work = 0;
+    for (const view_step& s : resolve(g_, value, true).steps)
+      if (scatters_last_axis(s)) work += machine_.strided_element * g_[value].elements;
+    return work;
+  }
+
   // Views whose elements do not lie side by side along the last axis are gathered one by one.
   double strided_loads(const candidate& c) const {
     if (c.kind == nest_kind::matmul || c.kind == nest_kind::streamed) return 0;
     double work = 0;
     for (int leaf : c.inside.leaves) {
-      for (const view_step& s : resolve(g_, leaf).steps)
+      for (const view_step& s : resolve(g_, leaf, leaf == c.root).steps)
         if (scatters_last_axis(s)) work += machine_.strided_element * g_[leaf].elements;
       work += machine_.row * window_rows(leaf);
     }

@@ -18,7 +18,7 @@ struct computed_operands {
 };
 
 struct candidate {
-  nest_kind kind{};
+  nest_kind kind{};            // alias: also a way to read a value, see view_choice.hpp
   int root = -1;               // the value it is made for
   int form = -1;               // kinds that stand for one op: the form of the root
   cut inside;                  // tile, column, matmul, streamed: what is computed and what is read

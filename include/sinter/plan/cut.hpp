@@ -66,7 +66,8 @@ class cut_enumeration {
     for (int v = 0; v < g.size(); ++v) base_.push_back(resolve(g, v).base);
     for (const value_class& v : g.values())
       for (int operand : v.forms.front().operands) users_[static_cast<std::size_t>(operand)] += 1;
-    for (int v = 0; v < g.size(); ++v) enumerate(v);
+    for (int v = 0; v < g.size(); ++v)
+      if (!g[v].is_choice) enumerate(v);
   }
 
   std::span<const cut> of(int value) const { return cuts_[static_cast<std::size_t>(value)]; }
@@ -127,6 +128,18 @@ class cut_enumeration {
     for (const cut& c : found) best = best == 0 ? c.cost : std::min(best, c.cost);
     best_[static_cast<std::size_t>(v)] = best;
     cuts_[static_cast<std::size_t>(v)] = std::move(found);
+    if (value.reader >= 0) estimate_choice(v);
+  }
+
+  // Of the ways to read the value, that which takes less to make.
+  void estimate_choice(int v) {
+    const auto reader = static_cast<std::size_t>(g_[v].reader);
+    const auto of = [&](int made) {
+      const double own = best_[static_cast<std::size_t>(made)];
+      return own > 0 ? own : best_[static_cast<std::size_t>(g_[made].forms[0].operands[0])];
+    };
+    best_[reader] = std::min(of(v), of(resolve(g_, v, true).base));
+    users_[reader] = users_[static_cast<std::size_t>(v)];
   }
 
   // Every operand is read, or computed inside by one of its cuts.

@@ -12,17 +12,14 @@
 namespace sinter::planning {
 
 /// The e-nodes of a candidate, first that of its root, each once; none where it stores a constant
-/// or an extent.
+/// or an extent. Without those of views that are chosen among other ways to read a value.
 inline std::vector<eqsat::node_id> enodes_of(const value_graph& g, const candidate& c) {
   std::vector<eqsat::node_id> out;
   const auto add = [&](eqsat::node_id node) {
     if (std::ranges::find(out, node) == out.end()) out.push_back(node);
   };
   const auto add_views = [&](int value) {
-    while (const form* step = view_of(g, value)) {
-      add(step->node);
-      value = step->operands[0];
-    }
+    for (eqsat::node_id node : resolve(g, value, value == c.root).nodes) add(node);
   };
   const auto form_of = [&](int v, int f) -> const form& {
     return g[v].forms[static_cast<std::size_t>(f)];

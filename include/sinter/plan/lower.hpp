@@ -131,7 +131,7 @@ class lowering {
       for (int out : c.outputs)
         if (is_stored_by(number, out))
           emitted_[static_cast<std::size_t>(out * chosen_.epochs + epoch_)] = true;
-      emit(c, number);
+      if (!g_[v].is_choice) emit(c, number);
       stack.pop_back();
     }
   }
@@ -141,8 +141,10 @@ class lowering {
     return chosen_.nest_of[static_cast<std::size_t>(value * chosen_.epochs + epoch_)] == number;
   }
 
-  int ensure_buffer(int value) {
-    int& id = buffer_of_[static_cast<std::size_t>(goal_of(value, epoch_))];
+  int ensure_buffer(int value) { return ensure_buffer_of(goal_of(value, epoch_)); }
+  int ensure_buffer_of(int goal) {
+    int& id = buffer_of_[static_cast<std::size_t>(goal)];
+    const int value = value_of(goal);
     if (id >= 0) return id;
     if (const form* f = g_[value].find(ir::op::argument))
       return id =
@@ -150,19 +152,32 @@ class lowering {
     return id = add_buffer(place::arena, 0, value);
   }
 
-  access access_to(int value, bool through_views) {
-    access a;
-    a.shape = g_[value].shape;
-    int base = value;
-    if (through_views) {
-      resolved_view view = resolve(g_, value);
-      if (!candidate_enumeration::is_immediate(g_[view.base])) {
-        base = view.base;
-        a.steps = std::move(view.steps);
-      }
+  // Where a value is read: as `resolve` has it, and as was chosen where there was a choice.
+  struct located_view {
+    int goal = -1;
+    std::vector<view_step> steps;
+  };
+  located_view locate(int value) {
+    resolved_view view = resolve(g_, value, value == root_);
+    located_view out{goal_of(view.base, epoch_), std::move(view.steps)};
+    while (g_[value_of(out.goal)].is_choice) {
+      const int choice = value_of(out.goal), epoch = out.goal % chosen_.epochs;
+      const candidate& chosen = *nest_of(out.goal);
+      resolved_view below{g_[choice].forms[0].operands[0], {}, {}};
+      if (chosen.form > 0) below = resolve(g_, below.base, true);
+      out.goal = goal_of(below.base, epoch);
+      out.steps.insert(out.steps.end(), below.steps.begin(), below.steps.end());
+      chosen_nodes_.insert(chosen_nodes_.end(), below.nodes.begin(), below.nodes.end());
     }
-    a.buffer = ensure_buffer(base);
-    return a;
+    return out;
+  }
+
+  access access_to(int value, bool through_views) {
+    const bool located = through_views && !candidate_enumeration::is_immediate(
+                                              g_[resolve(g_, value, value == root_).base]);
+    if (!located) return {ensure_buffer(value), g_[value].shape, {}};
+    located_view view = locate(value);
+    return {ensure_buffer_of(view.goal), g_[value].shape, std::move(view.steps)};
   }
 
   void emit(const candidate& c, int number) {
@@ -170,6 +185,7 @@ class lowering {
     n.kind = c.kind;
     n.predicted_nanoseconds = c.nanoseconds;
     n.enodes = enodes_of(g_, c);
+    root_ = c.root;
     const value_class& root = g_[c.root];
     const form* own = c.form >= 0 ? &root.forms[static_cast<std::size_t>(c.form)] : nullptr;
     switch (c.kind) {
@@ -205,7 +221,15 @@ class lowering {
       }
     }
     if (n.stores.empty()) n.stores.push_back({0, ensure_buffer(c.root)});
+    take_chosen_nodes(n);
     out_.nests.push_back(std::move(n));
+  }
+
+  // The e-nodes of views that were chosen, as those of what reads them.
+  void take_chosen_nodes(nest& n) {
+    for (eqsat::node_id node : chosen_nodes_)
+      if (std::ranges::find(n.enodes, node) == n.enodes.end()) n.enodes.push_back(node);
+    chosen_nodes_.clear();
   }
 
   void lower_pieces(nest& n, int root, const form& f) {
@@ -391,7 +415,9 @@ class lowering {
       made.kind = part.kind;
       made.predicted_nanoseconds = part.nanoseconds;
       made.enodes = enodes_of(g_, part);
+      root_ = part.root;
       lower_body(made, part, nullptr, number);
+      take_chosen_nodes(made);
       n.accesses.insert(n.accesses.end(), made.accesses.begin(), made.accesses.end());
       n.stores.insert(n.stores.end(), made.stores.begin(), made.stores.end());
     }
@@ -477,8 +503,8 @@ class lowering {
   }
 
   int read(body_state& s, int value) {
-    const resolved_view view = resolve(g_, value);
-    const value_class& base = g_[view.base];
+    const located_view view = locate(value);
+    const value_class& base = g_[value_of(view.goal)];
     step made{step_kind::load, level::full, g_[value].type};
     if (base.is_constant) {
       made.kind = step_kind::constant;
@@ -496,11 +522,11 @@ class lowering {
       made.kind = step_kind::scalar;
       const bool direct = base.scalar();
       made.access =
-          add_access(s.n, {ensure_buffer(view.base), direct ? base.shape : g_[value].shape,
+          add_access(s.n, {ensure_buffer_of(view.goal), direct ? base.shape : g_[value].shape,
                            direct ? std::vector<view_step>{} : view.steps});
       return push(s, made);
     }
-    access a{ensure_buffer(view.base), g_[value].shape, view.steps};
+    access a{ensure_buffer_of(view.goal), g_[value].shape, view.steps};
     const int inner = s.n.inner_axes;
     const auto row = [&](const ir::symbolic_shape& shape) {
       return inner != 0 && is_row_of(shape, s.n.space, inner) && !(shape == s.n.space);
@@ -530,9 +556,11 @@ class lowering {
   const value_graph& g_;
   const candidate_enumeration& nests_;
   const selection& chosen_;
-  int epoch_ = 0;               // of the nest that is emitted
-  std::vector<int> buffer_of_;  // by goal
-  std::vector<bool> emitted_;   // by goal
+  int epoch_ = 0;                             // of the nest that is emitted
+  int root_ = -1;                             // the value that it was made for
+  std::vector<eqsat::node_id> chosen_nodes_;  // of the nest that is lowered
+  std::vector<int> buffer_of_;                // by goal
+  std::vector<bool> emitted_;                 // by goal
   struct packed_matrix {
     int value;
     bool transpose;

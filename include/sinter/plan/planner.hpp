@@ -23,7 +23,7 @@
 #include <sinter/plan/preparation.hpp>
 #include <sinter/plan/select.hpp>
 #include <sinter/plan/value_nests.hpp>
-#include <sinter/plan/view_forms.hpp>
+#include <sinter/plan/view_choice.hpp>
 
 namespace sinter::planning {
 
@@ -64,7 +64,7 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   if (symbols.empty()) graph.language().terms().symbol_values.push_back(0);
 
   value_graph values(graph, output_classes, instructions, options.machine);
-  view_forms::drop_costly(values);
+  add_view_choices(values);
   std::vector<int> roots;
   std::vector<wanted> outputs;
   for (std::size_t k = 0; k < output_classes.size(); ++k) {

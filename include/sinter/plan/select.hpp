@@ -27,7 +27,8 @@ class goal_graph {
     goals_.assign(static_cast<std::size_t>(g.size()), eqsat::no_id);
     const auto goal = [&](int value) {
       eqsat::class_id& id = goals_[static_cast<std::size_t>(value)];
-      if (id == eqsat::no_id) id = graph_.add(rules::stored_operator, 0, {g[value].id});
+      if (id == eqsat::no_id)
+        id = graph_.add(rules::stored_operator, g[value].is_choice ? 1 : 0, {g[value].id});
       return id;
     };
     for (std::size_t i = 0; i < nests.all().size(); ++i) {

@@ -38,6 +38,10 @@ struct value_class {
   double constant = 0;
   bool fixed = false;  // can be computed from frozen arguments alone, once
   std::vector<form> forms;
+  // The value that stands for this one wherever nests read it, or -1; and is this such a value? Its
+  // forms are ways to read the other: where it is stored (form 0), or as a view (form 1).
+  int reader = -1;
+  bool is_choice = false;
 
   const form* find(ir::op code) const {
     for (const form& f : forms)
@@ -87,10 +91,17 @@ class value_graph {
   const std::vector<value_class>& values() const { return values_; }
   const value_class& operator[](int v) const { return values_[static_cast<std::size_t>(v)]; }
   int size() const { return static_cast<int>(values_.size()); }
-  /// Removes the forms of a value that `condition` holds for; others must be left.
-  template <class Condition>
-  void remove_forms(int v, Condition condition) {
-    std::erase_if(values_[static_cast<std::size_t>(v)].forms, condition);
+  /// Lets nests read a value through a new one, which chooses between it and this view (one of its
+  /// forms).
+  void add_choice(int v, const form& view) {
+    value_class choice = (*this)[v];
+    form own;
+    own.code = ir::op::recompute;
+    own.operands = {v};
+    choice.forms = {own, view};
+    choice.is_choice = true;
+    values_[static_cast<std::size_t>(v)].reader = size();
+    values_.push_back(std::move(choice));
   }
   int number(class_id id) const { return number_[graph_.find(id)]; }
   const ir::graph& terms() const { return graph_.language().terms(); }

@@ -17,6 +17,7 @@ namespace sinter::planning {
 struct resolved_view {
   int base = -1;  // the value that is stored
   std::vector<view_step> steps;
+  std::vector<eqsat::node_id> nodes;  // by step: the e-node that it was made of
 };
 
 inline bool is_view(const value_graph& g, const value_class& v, const form& f) {
@@ -35,7 +36,7 @@ inline bool is_view(const value_graph& g, const value_class& v, const form& f) {
 // The movement that makes the value, if it is read through one: arguments and constants are not.
 inline const form* view_of(const value_graph& g, int value) {
   const value_class& v = g[value];
-  if (v.find(ir::op::argument) != nullptr || v.is_constant) return nullptr;
+  if (v.find(ir::op::argument) != nullptr || v.is_constant || v.is_choice) return nullptr;
   for (const form& f : v.forms)
     if (is_view(g, v, f)) return &f;
   return nullptr;
@@ -59,15 +60,22 @@ inline bool scatters_last_axis(const view_step& s) {
   return moves_last || s.code == ir::op::flip;
 }
 
-// Follows the movements below a value down to what is stored: an argument, a constant, or a value
-// that no movement makes.
-inline resolved_view resolve(const value_graph& g, int value) {
-  resolved_view out{value, {}};
-  while (const form* step = view_of(g, out.base)) {
+// Follows the movements below a value down to what is stored: an argument, a constant, a value that
+// no movement makes, or one that chooses how another is read. `copies`: the value itself is to be
+// stored, from the view that it is.
+inline resolved_view resolve(const value_graph& g, int value, bool copies = false) {
+  resolved_view out{value, {}, {}};
+  for (;;) {
+    if (g[out.base].reader >= 0 && !(copies && out.base == value)) {
+      out.base = g[out.base].reader;
+      return out;
+    }
+    const form* const step = view_of(g, out.base);
+    if (step == nullptr) return out;
     out.steps.push_back(view_step_of(g, g[out.base], *step));
+    out.nodes.push_back(step->node);
     out.base = step->operands[0];
   }
-  return out;
 }
 
 // The form of a product's operand that joins axes of a view into its rows and columns, a batch axis
