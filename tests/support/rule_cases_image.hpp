@@ -2,6 +2,8 @@
 // The cases of rule_cases.hpp, continued: windows of images that are put back.
 #pragma once
 
+#include <initializer_list>
+
 #include "rule_cases.hpp"
 
 namespace sinter::test {
@@ -65,6 +67,26 @@ inline sides image_gradient(case_graph& c, const image_sizes& s) {
   return {left, reshape(product, {s.images, channels, taken.extent(4), taken.extent(5)})};
 }
 
+// Rows of windows, from these places on, added up.
+inline value rows_put_back(value padded, int axis, dim places,
+                           std::initializer_list<std::int64_t> starts) {
+  value sum;
+  std::int64_t j = 0;
+  for (std::int64_t from : starts) {
+    ir::symbolic_shape start = ir::symbolic_shape::filled(padded.shape().size(), dim(0)),
+                       stop = padded.shape(), shape = stop;
+    start[axis] = dim(j);
+    stop[axis] = dim(++j);
+    start[axis + 1] = dim(from);
+    stop[axis + 1] = padded.owner->dims.add(places, dim(from));
+    shape.erase(shape.begin() + axis + 1);
+    shape[axis] = places;
+    const value row = write::reshape(write::slice(padded, start, stop), shape);
+    sum = j == 1 ? row : sum + row;
+  }
+  return sum;
+}
+
 inline std::vector<rule_case> image_cases() {
   using g = case_graph;
   return {
@@ -77,6 +99,23 @@ inline std::vector<rule_case> image_cases() {
        [](g& c, value, value) {
          const value x = c.arg({2, 4, c.n});
          return write::with_expansion(ir::sum_windows(x, 0, 6, 1, 2));
+       }},
+      {"sum-few-windows",
+       [](g& c, value, value) {
+         const value x = c.arg({c.a, 3, c.n, 4});
+         const dim places = c.g.dims.add(c.n, dim(4)), reach(4);
+         const value padded =
+             ir::pad(x, {dim(0), dim(0), reach, dim(0)}, {dim(0), dim(0), reach, dim(0)});
+         return sides{ir::sum_windows(x, 1, places, 1, 2),
+                      rows_put_back(padded, 1, places, {4, 2, 0})};
+       }},
+      {"sum-few-windows",
+       [](g& c, value, value) {
+         const value x = c.arg({2, 3});
+         const value spread = write::reshape(
+             ir::pad(write::reshape(x, {6, 1}), {dim(0), dim(0)}, {dim(0), dim(1)}), {2, 6});
+         const value padded = ir::pad(spread, {dim(0), dim(3)}, {dim(0), dim(2)});
+         return sides{ir::sum_windows(x, 0, 8, 2, 3), rows_put_back(padded, 0, 8, {3, 0})};
        }},
       {"transposed-convolution",
        [](g& c, value, value) {

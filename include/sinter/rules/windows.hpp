@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Reductions of short windows: as many strided slices as a window has elements, combined element by
-// element. Such an expression joins the nests in front of it and behind it, and its loops run over
-// whole images, where a reduction over the middle axis ends after every short row.
+// Reductions of short windows, and sums of what they share: as many slices as a window has
+// elements, combined element by element. Such an expression joins the nests in front of it and
+// behind it, and its loops run over whole images, where a reduction over the middle axis ends after
+// every short row.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -55,6 +58,39 @@ void append_window_rules_of(rule_table& out) {
                  reduce_windows<Code>});
 }
 
+// (sum_windows[?a] ?x) of windows with few elements: for each of them a row, read among zeros where
+// it belongs, and their sum element by element.
+inline std::optional<class_id> sum_few_windows(tensor_egraph& graph, const tensor_match& m) {
+  right_side side(graph, m);
+  ir::dim_table& dims = side.dims();
+  const ir::value x = side["?x"], root = side.root();
+  const auto numbers = side.attributes("?a");
+  const int axis = static_cast<int>(numbers[0]);
+  const dim size = x.extent(axis), extent = root.extent(axis);
+  if (!size.is_constant() || size.constant() < 1 || size.constant() > few_elements)
+    return std::nullopt;
+  const ir::value rows = numbers[1] == 1 ? x : ir::spread(x, axis + 1, numbers[1]);
+  const dim behind = dims.sub(extent, rows.extent(axis + 1));
+  if (!behind.is_constant()) return std::nullopt;
+  const std::int64_t reach = (size.constant() - 1) * numbers[2];
+  symbolic_shape before = symbolic_shape::filled(x.shape().size(), dim(0)), after = before;
+  before[axis + 1] = dim(reach);
+  after[axis + 1] = dim(std::max<std::int64_t>(0, behind.constant()));
+  const ir::value padded = ir::pad(rows, before, after);
+  ir::value whole;
+  for (std::int64_t j = 0; j < size.constant(); ++j) {
+    symbolic_shape start = symbolic_shape::filled(x.shape().size(), dim(0)), stop = padded.shape();
+    start[axis] = dim(j);
+    stop[axis] = dim(j + 1);
+    start[axis + 1] = dim(reach - j * numbers[2]);
+    stop[axis + 1] = dims.add(extent, start[axis + 1]);
+    const ir::value row = ir::reshape(
+        ir::slice(padded, start, stop, axis_list::filled(x.shape().size(), 1)), root.shape());
+    whole = j == 0 ? row : ir::elementwise(op::add, {whole, row});
+  }
+  return side.finish(whole);
+}
+
 }  // namespace reduction
 
 inline rule_table window_rules() {
@@ -63,6 +99,8 @@ inline rule_table window_rules() {
   reduction::append_window_rules_of<op::reduce_max>(out);
   reduction::append_window_rules_of<op::reduce_min>(out);
   reduction::append_window_rules_of<op::reduce_prod>(out);
+  out.push_back({"sum-few-windows", phase::improve, rounding::reassociates, "(sum_windows[?a] ?x)",
+                 reduction::sum_few_windows});
   return out;
 }
 
