@@ -27,9 +27,9 @@ inline bool multiplies_windows(const value_graph& g, const value_class& value, c
 
 }  // namespace detail
 
-/// Adds the values of such classes, for products of windows. Of all products, the search for the
-/// plan of a transformer's training step (775 nodes) would end 4.2 % above its bound instead of
-/// 0.6 %, with nothing to gain. Linear in the number of forms.
+/// Adds the values of such classes, for products of windows. For all products, the search finds a
+/// worse plan of a transformer's training step (775 nodes): 448 us predicted instead of 432, while
+/// the lower bound, 430 us, becomes 0.1 % lower. Linear in the number of forms.
 inline void add_view_choices(value_graph& g) {
   for (int v = 0, count = g.size(); v < count; ++v) {
     const form* const view = view_of(g, v);
