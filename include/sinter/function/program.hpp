@@ -20,6 +20,7 @@
 #include <sinter/graph/graph.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/plan/machine.hpp>
+#include <sinter/plan/nest_policy.hpp>
 #include <sinter/support/separate.hpp>
 #include <sinter/tensor/contents.hpp>
 #include <sinter/tensor/extents.hpp>
@@ -66,6 +67,8 @@ struct program_options {
   /// The machine that costs are predicted for. With the nominal one a function has the same plan
   /// everywhere; `calibrated_machine()` (function/calibration.hpp) is the one at hand.
   planning::machine machine = planning::nominal_machine;
+  /// Kinds of fusion that may be chosen: all, unless it shall be seen what one of them brings.
+  planning::nest_policy nests{};
   /// How much is kept between calls.
   cache_limits keep{};
 

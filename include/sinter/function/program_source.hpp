@@ -332,7 +332,8 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
                                       {.reassociate = options_.reassociate,
                                        .memory_budget = options_.memory_budget,
                                        .extraction_work = options_.extraction_work,
-                                       .machine = options_.machine});
+                                       .machine = options_.machine,
+                                       .nests = options_.nests});
   if (!made->planned.preparation.nests.empty()) {
     for (const auto& each : c.preparations)
       if (each->plan() == made->planned.preparation) made->preparation = each;

@@ -17,6 +17,7 @@
 #include <sinter/plan/candidate_nest.hpp>
 #include <sinter/plan/cut.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/plan/nest_policy.hpp>
 #include <sinter/plan/prologue.hpp>
 #include <sinter/plan/streamed.hpp>
 
@@ -31,6 +32,8 @@ struct plan_options {
   std::size_t extraction_work = 0;
   // What the costs of nests are predicted for.
   planning::machine machine = nominal_machine;
+  // What nests may do.
+  nest_policy nests{};
 };
 
 class candidate_enumeration {
@@ -164,7 +167,7 @@ class candidate_enumeration {
 
   // Weighted sums whose scores are a product and what can be done to it block by block.
   void streamed(int v) {
-    if (!options_.reassociate) return;
+    if (!options_.reassociate || !options_.nests.streamed) return;
     // A thread keeps the sums of a block of rows: 128 x 4096 floats are 2 MiB.
     if (g_[v].shape.empty() || g_.extent(g_[v].shape.back()) > 4096) return;
     for (const weighted_sum& w : weighted_sum_finder(g_).of(v))

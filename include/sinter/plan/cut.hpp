@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <sinter/plan/nest_policy.hpp>
 #include <sinter/plan/values.hpp>
 #include <sinter/plan/view.hpp>
 
@@ -58,8 +59,9 @@ inline int row_axes(const ir::symbolic_shape& row, const ir::symbolic_shape& spa
 
 class cut_enumeration {
  public:
-  explicit cut_enumeration(const value_graph& g)
+  explicit cut_enumeration(const value_graph& g, const nest_policy& policy = {})
       : g_(g),
+        policy_(policy),
         cuts_(static_cast<std::size_t>(g.size())),
         best_(static_cast<std::size_t>(g.size()), 0),
         users_(static_cast<std::size_t>(g.size()), 0) {
@@ -160,7 +162,7 @@ class cut_enumeration {
         if (auto merged = merge(so_far, plain)) next.push_back(std::move(*merged));
         if (g_[operand].scalar()) continue;  // scalars are computed once, not per element
         for (const cut& inside : of(operand)) {
-          if (row > 0 && inside.inner_axes != row) continue;
+          if (!goes_on(inside) || (row > 0 && inside.inner_axes != row)) continue;
           if (auto merged = merge(so_far, inside)) next.push_back(std::move(*merged));
         }
       }
@@ -192,7 +194,7 @@ class cut_enumeration {
     const int axes = row_axes(g_[operand].shape, g_[v].shape);
     if (axes == 0) return;
     for (const cut& inside : of(operand)) {
-      if (inside.product >= 0) continue;
+      if (inside.product >= 0 || !goes_on(inside)) continue;
       cut c = inside;
       if (c.inner_axes == 0) {
         c.inner_axes = axes;
@@ -212,7 +214,7 @@ class cut_enumeration {
                       static_cast<int>(g_[v].shape.size()));
     if (axes == 0) return;
     const auto use = [&](cut c) {
-      if (c.product >= 0) return;
+      if (c.product >= 0 || !goes_on(c)) return;
       if (c.inner_axes != 0 && (c.inner_axes != axes || !(c.space == g_[operand].shape))) return;
       c.inner_axes = axes;
       c.space = g_[operand].shape;
@@ -304,6 +306,17 @@ class cut_enumeration {
     found.push_back(std::move(c));
   }
 
+  // May a nest that computes this go on? Not behind a product without epilogues, nor behind a
+  // reduction without rows.
+  bool goes_on(const cut& c) const {
+    const auto reduces = [&](const std::pair<int, int>& computed) {
+      const form& f = g_[computed.first].forms[static_cast<std::size_t>(computed.second)];
+      return f.fused < 0 && ir::info(f.code).kind == ir::kind::reduction;
+    };
+    return (policy_.epilogues || c.product < 0) &&
+           (policy_.rows || std::ranges::none_of(c.body, reduces));
+  }
+
   // What the nest would take, and what it costs to have its leaves in memory (they were written by
   // somebody).
   void price(cut& c) const {
@@ -378,6 +391,7 @@ class cut_enumeration {
   }
 
   const value_graph& g_;
+  nest_policy policy_;
   std::vector<int> base_;  // by value: what is stored when the value is read
   std::vector<std::vector<cut>> cuts_;
   std::vector<double> best_;   // by value: the estimate of its best cut

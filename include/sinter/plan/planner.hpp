@@ -74,14 +74,14 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
     outputs.push_back({value, assigned[k]});
     if (std::ranges::find(roots, value) == roots.end()) roots.push_back(value);
   }
-  const cut_enumeration cuts(values);
+  const cut_enumeration cuts(values, options.nests);
   candidate_enumeration nests(values, cuts, roots, options);
   goal_graph goals(graph, values, nests);
   out.seconds.enumeration = lap();
   selection chosen = selector(values, nests, goals, roots, options).run();
   if (!(chosen.cost < std::numeric_limits<double>::infinity()))
     throw graph_error("plan: no nests compute all outputs");
-  product_grouping(values, cuts, nests, roots).improve(chosen);
+  if (options.nests.grouped) product_grouping(values, cuts, nests, roots).improve(chosen);
   out.seconds.selection = lap();
 
   std::vector<std::int64_t> corner = bucket_corner(graph.language().terms().dims, symbols);
