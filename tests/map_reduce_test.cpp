@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -17,7 +18,7 @@ namespace {
 
 // (x - m)^2 with m one value per row: two leaves, one of them scalar.
 constexpr ir::traced_region deviation(sinter::dtype type) {
-  ir::traced_region r{{}, true, true};
+  ir::traced_region r{{}, true, true, true, true};
   r.type = type;
   const int x = r.add_leaf(false), m = r.add_leaf(true);
   const int d = r.add_node(ir::op::sub, x, m);
@@ -27,7 +28,7 @@ constexpr ir::traced_region deviation(sinter::dtype type) {
 
 // max(x, y): NaN must win wherever it stands.
 constexpr ir::traced_region larger(sinter::dtype type) {
-  ir::traced_region r{{}, true, true};
+  ir::traced_region r{{}, true, true, true, true};
   r.type = type;
   const int x = r.add_leaf(false), y = r.add_leaf(false);
   r.add_node(ir::op::maximum, x, y);
@@ -80,6 +81,33 @@ void check_against_two_kernels(const ir::instruction& instruction, exec::monoid 
   for (std::size_t i = 0; i < in_place.size(); ++i) CHECK(same_bits(in_place[i], mapped[i]));
 }
 
+// The same down the columns of rows that lie `columns` + 3 elements apart, of which the scalar leaf
+// has one value each.
+template <class T>
+void check_columns(const ir::instruction& instruction, exec::monoid m,
+                   ir::map_reduce_columns_function both, std::int64_t rows, std::int64_t columns) {
+  CAPTURE(rows);
+  CAPTURE(columns);
+  constexpr exec::reduction_table table = exec::reductions<T>();
+  const exec::reduction_kernels& reduction = table[static_cast<std::size_t>(m)];
+  const std::int64_t apart = columns + 3;
+  const auto x = values<T>(rows * apart, 0), y = values<T>(rows * apart + columns, 2);
+  std::vector<T> mapped(static_cast<std::size_t>(rows * columns));
+  std::vector<const void*> operands;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    operands.insert(operands.end(), {x.data() + row * apart, y.data() + row * apart});
+    instruction.run(columns, operands.data() + 2 * row, mapped.data() + row * columns);
+  }
+  const auto count = static_cast<std::size_t>(columns) * reduction.accumulator_bytes;
+  std::vector<std::byte> want(count + 64, std::byte{7}), got = want;
+  for (auto* each : {&want, &got}) reduction.identity(columns, each->data());
+  for (int again = 0; again < 2; ++again) {
+    reduction.column(rows, columns, mapped.data(), columns, want.data());
+    both(rows, columns, operands.data(), got.data());
+  }
+  CHECK(got == want);
+}
+
 template <class T>
 void check_sizes() {
   constexpr sinter::dtype type = sinter::dtype_of<T>;
@@ -92,6 +120,12 @@ void check_sizes() {
     check_against_two_kernels<T>(maximum, exec::monoid::sum, maximum.sum, x, y);
     check_against_two_kernels<T>(maximum, exec::monoid::max, maximum.max, x, y);
   }
+  for (std::int64_t rows : {1, 2, 7, 32})
+    for (std::int64_t columns : {0, 1, 5, 16, 17, 67, 1024, 1100}) {
+      check_columns<T>(square, exec::monoid::sum, square.column_sum, rows, columns);
+      check_columns<T>(square, exec::monoid::max, square.column_max, rows, columns);
+      check_columns<T>(maximum, exec::monoid::sum, maximum.column_sum, rows, columns);
+    }
 }
 
 }  // namespace
@@ -139,5 +173,12 @@ TEST_CASE("an instruction has the reductions it was asked for") {
   CHECK(has(both, ir::op::reduce_sum));
   CHECK(has(both, ir::op::reduce_max));
   CHECK_FALSE(has(both, ir::op::reduce_prod));
+  const auto has_columns = [](const ir::instruction& i, ir::op reduction) {
+    return i.columns_reduced_by(reduction) != nullptr;
+  };
+  CHECK(has_columns(both, ir::op::reduce_sum));
+  CHECK(has_columns(both, ir::op::reduce_max));
+  CHECK_FALSE(has_columns(both, ir::op::reduce_prod));
+  CHECK_FALSE(has_columns(library[0], ir::op::reduce_sum));
   CHECK_FALSE(has(library[0], ir::op::reduce_sum));
 }

@@ -307,3 +307,22 @@ TEST_CASE("a region knows which reductions take its result") {
     CHECK(r.maximized == (text(r) == "(mul (exp 0) 1)"));
   }
 }
+
+TEST_CASE("a region knows whether it is reduced along rows or down columns") {
+  const auto first_region = [](std::int64_t axes) {
+    graph g;
+    const dim a = g.dims.symbol(0), b = g.dims.symbol(1), c = g.dims.symbol(2);
+    const value x = tensor(g, 0, {a, b, c}), y = tensor(g, 1, {a, b, c});
+    set_outputs(g, {reduce(op::reduce_sum, (x - y) * (x - y), axes)});
+    return find_regions(g)[0];
+  };
+  for (std::int64_t columns : {0b001, 0b010, 0b011}) {
+    CHECK(first_region(columns).column_summed);
+    CHECK_FALSE(first_region(columns).summed);
+    CHECK_FALSE(first_region(columns).column_maximized);
+  }
+  for (std::int64_t rows : {0b100, 0b101, 0b110, 0b111}) {
+    CHECK(first_region(rows).summed);
+    CHECK_FALSE(first_region(rows).column_summed);
+  }
+}

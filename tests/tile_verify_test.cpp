@@ -324,6 +324,16 @@ TEST_CASE("corrupted nests of every other kind are refused") {
        {"tasks: groups", [](auto& n) { n.rows_per_group = 8, n.columns_per_task = 8; }},
        {"map, phase 0", [](auto& n) { find(n.map, command_kind::reduce_columns).reduction = 3; }},
        {"rest, stream 0: ", [](auto& n) { n.rest.streams[0].offset += 100000; }}});
+  constexpr auto mapped = command_kind::map_reduce_columns;
+  check_nest<lowered_columns>("squares down columns",
+                              {{"(map_reduce_columns): accumulator: there is none",
+                                [](auto& n) { find(n.map, mapped).reduction = 3; }},
+                               {"(map_reduce_columns): accumulator: of another dtype",
+                                [](auto& n) { n.map.reductions[0].type = dtype::f64; }},
+                               {"(map_reduce_columns): kernel: not of this map",
+                                [](auto& n) { n.map.reductions[0].monoid = monoid::max; }},
+                               {"(map_reduce_columns): target: what goes",
+                                [](auto& n) { find(n.map, mapped).target.where = memory::slot; }}});
   check_nest<lowered_products>(
       "product with an epilogue",
       {{"blocks without rows", [](auto& n) { n.rows = 0; }},

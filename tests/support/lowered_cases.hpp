@@ -146,6 +146,20 @@ inline std::vector<lowered_case> lowered_cases() {
   add(make_case(
       "sums of many rows, in groups", [](auto x) { return sn::sum(x, 0); }, noise({9000, 40})));
   add(make_case(
+      "squares down columns",
+      [](auto x, auto m) {
+        const auto d = x - m;
+        return sn::sum(d * d, 0);
+      },
+      noise({210, 300}), noise({300}, 2)));
+  add(make_case(
+      "squares down columns of rows that lie unevenly",
+      [](auto x, auto y) {
+        const auto d = sn::permute(x, {1, 0, 2}) - y;
+        return sn::sum(d * d, {0, 1});
+      },
+      noise({40, 7, 50}), noise({7, 40, 1}, 2)));
+  add(make_case(
       "places in columns", [](auto x) { return sn::argmax(x, 1); }, noise({3, 50, 20})));
   add(make_case(
       "product with an epilogue",

@@ -77,6 +77,7 @@ class tile_emitter {
     row_slots_ = single_slots_ = pinned_slots_ = virtual_slots_ = 0;
     slots_.clear();
     accumulators_ = 0;
+    columns_absorbed_ = false;
   }
 
   // ---- places
@@ -234,7 +235,9 @@ class tile_emitter {
   // The result itself is written only if somebody else reads it.
   void absorb_reduction(int i, command& c) {
     const planning::step& step = s_.step(i);
-    if (step.fused == nullptr || s_.facts().kind != geometry::rows) return;
+    if (step.fused == nullptr) return;
+    if (s_.facts().kind == geometry::columns) return absorb_column_reduction(i, c);
+    if (s_.facts().kind != geometry::rows) return;
     for (int r = i + 1; r < s_.step_count(); ++r) {
       if (!computes(r) || s_.step(r).kind != planning::step_kind::reduce ||
           s_.facts().origin[index(s_.step(r).operands[0])] != i || s_.values[index(r)].at.valid())
@@ -248,6 +251,15 @@ class tile_emitter {
         c.target = {};
       return;
     }
+  }
+
+  void absorb_column_reduction(int i, command& c) {
+    if (s_.facts().mapped_into_columns != i) return;
+    columns_absorbed_ = true;
+    c.kind = command_kind::map_reduce_columns;
+    c.by_row = false;
+    c.reduction = add_reduction(s_.facts().column_reduction);
+    c.target = {};
   }
 
   // Does anything but reduction r read the value of step i in the phase at hand? What later phases
@@ -465,7 +477,8 @@ class tile_emitter {
     const int operand = s_.step(i).operands[0];
     const bool columns = i == s_.facts().column_reduction;
     if (s_.ready(operand) != phase) return;
-    if (!columns && s_.values[index(i)].at.valid()) return;  // a map did it
+    // A map may have done it.
+    if (columns ? columns_absorbed_ : s_.values[index(i)].at.valid()) return;
     command c;
     c.kind = columns ? command_kind::reduce_columns : command_kind::reduce;
     c.type = s_.step(i).type;
@@ -547,7 +560,8 @@ class tile_emitter {
   std::vector<std::uint8_t> kept_sizes_;
   slot_assigner slots_;
   int row_slots_ = 0, single_slots_ = 0, pinned_slots_ = 0, virtual_slots_ = 0;
-  int phase_ = 0;  // that is emitted
+  int phase_ = 0;                  // that is emitted
+  bool columns_absorbed_ = false;  // a map reduces its values down the columns
   std::size_t accumulators_ = 0;
 };
 

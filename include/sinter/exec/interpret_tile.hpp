@@ -238,7 +238,13 @@ class tile_interpreter {
         for (std::int64_t row = 0; row < height_; ++row)
           reduce_row(c, row, [&](std::int64_t column) { return operand(c, 0, row, column); });
         return;
-      case command_kind::reduce_columns: return reduce_columns(c);
+      case command_kind::reduce_columns:
+        return reduce_columns(
+            c, are_even(p_.operands_of(c).front()),
+            [&](std::int64_t row, std::int64_t column) { return operand(c, 0, row, column); });
+      case command_kind::map_reduce_columns:
+        return reduce_columns(
+            c, true, [&](std::int64_t row, std::int64_t column) { return mapped(c, row, column); });
       case command_kind::store: {
         const value_class extent = p_.operands_of(c).front().extent;
         return for_each(extent, [&](std::int64_t row, std::int64_t column) {
@@ -278,20 +284,19 @@ class tile_interpreter {
   }
 
   // Rows in blocks, each combined before it meets the accumulator; one by one where they do not lie
-  // equally far apart.
-  void reduce_columns(const command& c) {
+  // equally far apart. x(row, column) is an element.
+  template <class X>
+  void reduce_columns(const command& c, bool even, X x) {
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
-    const bool in_blocks = r.monoid != monoid::argmax && are_even(p_.operands_of(c).front());
-    const std::int64_t block = in_blocks ? column_block_rows : 1;
+    const std::int64_t block = r.monoid != monoid::argmax && even ? column_block_rows : 1;
     for (std::int64_t column = column_; column < column_ + width_; ++column)
       for (std::int64_t row = 0; row < height_; row += block) {
-        accumulated part{operand(c, 0, row, column), 0, 1};
+        accumulated part{x(row, column), 0, 1};
         for (std::int64_t i = row + 1; i < std::min(height_, row + block); ++i)
-          part.value = combine(r.monoid, r.type, part.value, operand(c, 0, i, column));
+          part.value = combine(r.monoid, r.type, part.value, x(i, column));
         combine(r.monoid, r.type, (*columns_)[static_cast<std::size_t>(column)], part);
       }
   }
-  static constexpr std::int64_t column_block_rows = 32;
 
   // Do the rows of the tile lie equally far apart, and not on one another?
   bool are_even(const location& l) const {

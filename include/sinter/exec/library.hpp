@@ -140,7 +140,7 @@ constexpr auto library_regions(dtype type) {
                                             {blend},
                                             {normalize},
                                             {inverse_deviation},
-                                            {squared_difference, true},
+                                            {squared_difference, true, false, true},
                                             {turned_first},
                                             {turned_second}}};
 }

@@ -9,6 +9,7 @@
 
 #include <sinter/exec/evaluate_region.hpp>
 #include <sinter/exec/map_kernel.hpp>
+#include <sinter/exec/map_reduce_columns.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce.hpp>
 #include <sinter/graph/region.hpp>
@@ -84,6 +85,10 @@ constexpr ir::instruction instruction_for() {
   ir::instruction out{ir::region(R), &map_kernel<ir::region(R)>};
   if constexpr (R.summed) out.sum = &map_reduce_kernel<monoid::sum, ir::region(R)>;
   if constexpr (R.maximized) out.max = &map_reduce_kernel<monoid::max, ir::region(R)>;
+  if constexpr (R.column_summed)
+    out.column_sum = &map_reduce_columns_kernel<monoid::sum, ir::region(R)>;
+  if constexpr (R.column_maximized)
+    out.column_max = &map_reduce_columns_kernel<monoid::max, ir::region(R)>;
   return out;
 }
 

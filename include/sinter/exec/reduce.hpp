@@ -130,11 +130,6 @@ void row_kernel(std::int64_t n, const void* x, void* accumulator) {
     target = combine<M>(target, row);
 }
 
-// Rows that are combined in registers before an accumulator is touched: a block costs one read and
-// write of the accumulators, and the error of a sum grows with the number of blocks rather than of
-// rows.
-inline constexpr std::int64_t column_block = 32;
-
 // A register into as many accumulators.
 template <monoid M, Floating T>
 [[gnu::always_inline]] inline void accumulate(simd<T> x, accumulator_type<M, T>* to) {
@@ -167,8 +162,9 @@ void column_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::
   using total = accumulator_type<M, T>;
   auto* target = static_cast<total*>(accumulator);
   if constexpr (Floating<T>) {
-    for (std::int64_t i = 0; i < rows; i += column_block, element += column_block * row_stride) {
-      const std::int64_t height = std::min(column_block, rows - i);
+    for (std::int64_t i = 0; i < rows;
+         i += column_block_rows, element += column_block_rows * row_stride) {
+      const std::int64_t height = std::min(column_block_rows, rows - i);
       std::int64_t j = 0;
       for (; j + 4 * lanes<T> <= columns; j += 4 * lanes<T>)
         reduce_strip<M, 4>(height, element + j, row_stride, target + j);

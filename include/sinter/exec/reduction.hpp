@@ -44,6 +44,11 @@ struct argmax_state {
   std::int64_t count;
 };
 
+/// Rows that are combined before an accumulator of a column is touched: a block costs one read and
+/// write of the accumulators, and the error of a sum grows with the number of blocks rather than of
+/// rows.
+inline constexpr std::int64_t column_block_rows = 32;
+
 /// Combines n contiguous elements x into *accumulator.
 using row_reduce_function = void (*)(std::int64_t n, const void* x, void* accumulator);
 /// accumulator[j] = accumulator[j] op x[i][j] over all rows i; row_stride counts elements.

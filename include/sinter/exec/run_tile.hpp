@@ -319,6 +319,7 @@ class tile_runner {
         return;
       }
       case command_kind::reduce_columns: reduce_columns(c, operands[0]); return;
+      case command_kind::map_reduce_columns: map_reduce_columns(c, operands); return;
       case command_kind::store: store(c, operands[0]); return;
     }
   }
@@ -481,6 +482,22 @@ class tile_runner {
       return kernels.column(height_, width_, address(from, 0), rows_apart, to);
     for (std::int64_t row = 0; row < height_; ++row)
       kernels.column(1, width_, address(from, row), 0, to);
+  }
+
+  void map_reduce_columns(const command& c, const location* operands) {
+    const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
+    const ir::map_reduce_columns_function both = columns_kernel(c, r.monoid);
+    std::byte* const to =
+        column_accumulators_ + static_cast<std::size_t>(column_) * r.kernels->accumulator_bytes;
+    std::array<const void*, ir::region::max_leaves * column_block_rows> pointers;
+    const auto count = static_cast<std::size_t>(c.operand_count);
+    for_each_row(c, operands, height_, [&](const void* const* from, std::int64_t row) {
+      const std::int64_t in_block = row % column_block_rows;
+      for (std::size_t k = 0; k < count; ++k)
+        pointers[static_cast<std::size_t>(in_block) * count + k] = from[k];
+      if (in_block + 1 == column_block_rows || row + 1 == height_)
+        both(in_block + 1, width_, pointers.data(), to);
+    });
   }
 
   const tile_program& p_;

@@ -31,8 +31,16 @@ struct enum_names;
 
 template <>
 struct enum_names<command_kind> {
-  static constexpr std::array<std::string_view, 9> list{
-      "load", "expand", "iota", "random", "map", "map_reduce", "reduce", "reduce_columns", "store"};
+  static constexpr std::array<std::string_view, 10> list{"load",
+                                                         "expand",
+                                                         "iota",
+                                                         "random",
+                                                         "map",
+                                                         "map_reduce",
+                                                         "reduce",
+                                                         "reduce_columns",
+                                                         "map_reduce_columns",
+                                                         "store"};
 };
 template <>
 struct enum_names<location::memory> {

@@ -42,11 +42,12 @@ inline bool may_overlap(const planning::plan& plan, int written, int read) {
 
 struct tile_analysis {
   geometry kind{};
-  bool has_row_level = false;   // row-level values have extent 1 on the inner axes
-  int external = -1;            // the step whose value the nest hands in
-  int column_reduction = -1;    // geometry::columns: the step that ends the program
-  std::vector<int> stores;      // numbers of the nest's stores that this program makes
-  std::vector<bool> row_store;  // of those: one value per row is stored
+  bool has_row_level = false;    // row-level values have extent 1 on the inner axes
+  int external = -1;             // the step whose value the nest hands in
+  int column_reduction = -1;     // geometry::columns: the step that ends the program
+  int mapped_into_columns = -1;  // the map before it, where one kernel does both
+  std::vector<int> stores;       // numbers of the nest's stores that this program makes
+  std::vector<bool> row_store;   // of those: one value per row is stored
   std::vector<bool> alive;
   std::vector<int> ready;   // phase, or the list of row commands before it
   std::vector<int> origin;  // of steps that only rename another value; of others, the step itself
@@ -101,6 +102,23 @@ inline void find_alive(const planning::nest& nest, tile_analysis& out) {
       out.alive[static_cast<std::size_t>(o)] = true;
     }
   }
+}
+
+// The map whose values nothing but the reduction of columns reads, if there is a kernel for both.
+inline int find_mapped_into_columns(const planning::nest& nest, const tile_analysis& facts) {
+  if (facts.column_reduction < 0 || !facts.stores.empty()) return -1;
+  const planning::step& reduction = nest.body[static_cast<std::size_t>(facts.column_reduction)];
+  const int mapped = facts.origin[static_cast<std::size_t>(reduction.operands[0])];
+  const planning::step& s = nest.body[static_cast<std::size_t>(mapped)];
+  if (s.kind != planning::step_kind::map || s.fused == nullptr ||
+      s.fused->columns_reduced_by(reduction.code) == nullptr)
+    return -1;
+  for (std::size_t i = 0; i < nest.body.size(); ++i)
+    if (facts.alive[i] && static_cast<int>(i) != facts.column_reduction &&
+        !renames(nest, nest.body[i]))
+      for (int o : nest.body[i].operands)
+        if (facts.origin[static_cast<std::size_t>(o)] == mapped) return -1;
+  return mapped;
 }
 
 // A row-level value, or a value without axes that is stored as one value per row.
@@ -161,6 +179,8 @@ inline tile_analysis analyze_tile(const planning::plan* plan, const planning::ne
                          "a reduction without axes to reduce");
     if (!ends_columns) ++out.ready[i];
   }
+  out.mapped_into_columns = detail::find_mapped_into_columns(nest, out);
+  if (out.mapped_into_columns >= 0) --out.maps;  // its values are in no tile
   for (int i : out.stores) {
     const planning::store& s = nest.stores[static_cast<std::size_t>(i)];
     out.row_store.push_back(detail::stores_rows(plan, nest, out, s));

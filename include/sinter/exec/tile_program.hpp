@@ -104,6 +104,7 @@ enum class command_kind : std::uint8_t {
   map_reduce,  // a map, and the reduction of its result in the same kernel
   reduce,
   reduce_columns,
+  map_reduce_columns,  // a map, and the reduction of its result down the columns
   store
 };
 
@@ -118,8 +119,8 @@ struct command {
   ir::map_function function = nullptr;
   ir::map_reduce_function reducing = nullptr;
   int reduction = -1;
-  // What map and map_reduce run, for who does not call it: an op on operands of this dtype (of
-  // `where`: its branches), a user's op (the code is then custom_map), or a region.
+  // What map, map_reduce and map_reduce_columns run, for who does not call it: an op on operands of
+  // this dtype (of `where`: its branches), a user's op (the code is then custom_map), or a region.
   ir::op code{};
   dtype operand_type{};
   std::int64_t attribute = 0;  // random: the stream id
@@ -216,6 +217,7 @@ inline dtype operand_type(const tile_program& p, const command& c, int k) {
     case command_kind::random: return dtype::i64;
     case command_kind::map:
     case command_kind::map_reduce:
+    case command_kind::map_reduce_columns:
       if (c.fused != nullptr) return c.fused->structure.type;
       return c.code == ir::op::where && k == 0 ? dtype::boolean : c.operand_type;
     case command_kind::reduce:
@@ -238,6 +240,13 @@ inline ir::map_function map_kernel(const kernel_table& kernels, const command& c
   if (c.custom != nullptr)
     return has_custom && c.custom->map != nullptr ? c.custom->map(c.type) : nullptr;
   return kernels.map_op(c.code, c.operand_type, c.type);
+}
+
+/// The kernel of a region and the reduction of its result down the columns, nullptr where there is
+/// none.
+inline ir::map_reduce_columns_function columns_kernel(const command& c, monoid m) {
+  if (c.fused == nullptr) return nullptr;
+  return m == monoid::sum ? c.fused->column_sum : m == monoid::max ? c.fused->column_max : nullptr;
 }
 
 /// Do two commands of two programs do the same? Where the list of operands has theirs does not

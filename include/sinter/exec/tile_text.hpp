@@ -187,7 +187,7 @@ void map_text(Text& t, Program& p, Command& c, const known_kernels& kernels) {
   } else {
     write_op(t, p, c);
   }
-  if (c.kind == command_kind::map_reduce) {
+  if (c.kind != command_kind::map) {
     t.mark(" into accumulator ");
     t.number(c.reduction);
     if constexpr (Text::reads) {
@@ -195,11 +195,13 @@ void map_text(Text& t, Program& p, Command& c, const known_kernels& kernels) {
                          c.fused != nullptr;
       const monoid m =
           known ? p.reductions[static_cast<std::size_t>(c.reduction)].monoid : monoid{};
-      c.reducing = !known             ? nullptr
+      const bool down = c.kind == command_kind::map_reduce_columns;
+      c.reducing = !known || down     ? nullptr
                    : m == monoid::sum ? c.fused->sum
                    : m == monoid::max ? c.fused->max
                                       : nullptr;
-      if (c.reducing == nullptr) t.fail("there is no kernel of this map and this accumulator");
+      if (!known || (down ? columns_kernel(c, m) == nullptr : c.reducing == nullptr))
+        t.fail("there is no kernel of this map and this accumulator");
     }
   }
   t.flag(", by rows", c.by_row);

@@ -152,7 +152,8 @@ class tile_verifier {
         return write(c);
       }
       case command_kind::map:
-      case command_kind::map_reduce: return check_map(c, phase);
+      case command_kind::map_reduce:
+      case command_kind::map_reduce_columns: return check_map(c, phase);
       case command_kind::reduce:
       case command_kind::reduce_columns: {
         count_operands(c, 1);
@@ -170,7 +171,8 @@ class tile_verifier {
   }
 
   static bool is_map(const command& c) {
-    return c.kind == command_kind::map || c.kind == command_kind::map_reduce;
+    return c.kind == command_kind::map || c.kind == command_kind::map_reduce ||
+           c.kind == command_kind::map_reduce_columns;
   }
 
   const stream& stream_of(const command& c) const {
@@ -248,7 +250,7 @@ class tile_verifier {
       }
       if (c.padded && !scalar && l.where != memory::row_slot) complain("not padded");
     }
-    require(!apart || c.by_row || c.kind == command_kind::map_reduce,
+    require(!apart || c.by_row || c.kind != command_kind::map,
             "by rows: operands lie apart from row to row");
     if (c.padded)
       require(extent == value_class::row && !c.by_row && !p_.split &&
@@ -263,6 +265,15 @@ class tile_verifier {
                                                                      : nullptr;
       require(both != nullptr && c.reducing == both, "kernel: not of this map and accumulator");
       if (!c.target.valid()) return;
+    }
+    if (c.kind == command_kind::map_reduce_columns) {
+      const bound_reduction& r = reduction_of(c, phase);
+      require(r.type == c.type && !r.result.valid(),
+              "accumulator: of another dtype than the map, or not of columns");
+      require(columns_kernel(c, r.monoid) != nullptr, "kernel: not of this map and accumulator");
+      require(!c.target.valid() && extent == value_class::full,
+              "target: what goes to the accumulators is not written");
+      return;
     }
     write(c);
   }

@@ -87,7 +87,7 @@ class tile_item : private item_draft {
                 make_loop(range(last, space.size()), d.columns, p.chunk, lanes_of(type))};
     give_to_threads(it, n.predicted_nanoseconds);
     planning::reduction_plan r{0, reduction, s.code};
-    if (lanes_of(type) > 1 && s.code != ir::op::argmax) r.block = exec::detail::column_block;
+    if (lanes_of(type) > 1 && s.code != ir::op::argmax) r.block = exec::column_block_rows;
     r.accumulators = 1;
     r.partials = d.groups;
     item_.reductions.push_back(r);

@@ -78,16 +78,28 @@ using map_function = void (*)(std::int64_t count, const void* const* operands, v
 using map_reduce_function = void (*)(std::int64_t count, const void* const* operands, void* result,
                                      void* accumulator);
 
-// A kernel the executor has: its structure and its code. With a sum or a maximum along the row
-// behind it the values need not be read again: nullptr where that was not compiled.
+// Runs a region over `columns` consecutive elements in each of at most 32 rows and combines what it
+// computes into one accumulator per column, in the order in which a reduction of the stored values
+// would. operands[row * leaf_count + k] is leaf k of a row.
+using map_reduce_columns_function = void (*)(std::int64_t rows, std::int64_t columns,
+                                             const void* const* operands, void* accumulator);
+
+// A kernel the executor has: its structure and its code. With a sum or a maximum along the row, or
+// down the columns, behind it the values need not be read again: nullptr where that was not
+// compiled.
 struct instruction {
   region structure;
   map_function run = nullptr;
   map_reduce_function sum = nullptr, max = nullptr;
+  map_reduce_columns_function column_sum = nullptr, column_max = nullptr;
 
   constexpr map_reduce_function reduced_by(op reduction) const {
     if (reduction == op::reduce_sum) return sum;
     return reduction == op::reduce_max ? max : nullptr;
+  }
+  constexpr map_reduce_columns_function columns_reduced_by(op reduction) const {
+    if (reduction == op::reduce_sum) return column_sum;
+    return reduction == op::reduce_max ? column_max : nullptr;
   }
 };
 

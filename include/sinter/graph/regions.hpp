@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -19,10 +20,11 @@ namespace sinter::ir {
 // about a dozen structures: layers repeat them.
 inline constexpr int max_regions = 24;
 
-// A region, and the reductions that take its result as it is: kernels for both in one exist only
-// where the traced graph wants them.
+// A region, and the reductions that take its result as it is, along rows or down columns: kernels
+// for both in one exist only where the traced graph wants them.
 struct traced_region : region {
   bool summed = false, maximized = false;
+  bool column_summed = false, column_maximized = false;
 
   friend constexpr bool operator==(const traced_region&, const traced_region&) = default;
 };
@@ -114,6 +116,7 @@ class region_finder {
     double work = 0;  // of the cone below it, counted as a tree
     bool live = false, root = false, cut = false, shared = false;
     bool summed = false, maximized = false;  // by a reduction
+    bool column_summed = false, column_maximized = false;
   };
 
   struct cone {
@@ -221,14 +224,28 @@ class region_finder {
       const int source = at(in[i]).source;
       if (at(source).type != at(id).type) {
         add_root(source);
-        at(source).summed = at(source).summed || g_[id].code == op::reduce_sum;
-        at(source).maximized = at(source).maximized || g_[id].code == op::reduce_max;
+        note_reduction(id, at(source));
         continue;
       }
       bool seen = false;
       for (std::size_t k = 0; k < i; ++k) seen = seen || at(in[k]).source == source;
       if (!seen) ++at(source).users;
     }
+  }
+
+  // Which nest a reduction will be decides on its kernel: adjacent axes in front of the last one
+  // are walked column by column, all others along rows (plan/candidate.hpp).
+  constexpr void note_reduction(int id, node_facts& reduced) {
+    const bool sum = g_[id].code == op::reduce_sum;
+    if (!sum && g_[id].code != op::reduce_max) return;
+    const auto axes = static_cast<std::uint64_t>(g_.attributes(id)[0]);
+    const std::uint64_t shifted = axes == 0 ? 0 : axes >> std::countr_zero(axes);
+    const bool adjacent = (shifted & (shifted + 1)) == 0;
+    const auto last = static_cast<int>(g_[g_.inputs(id)[0]].shape.size()) - 1;
+    const bool columns = adjacent && last >= 0 && (axes >> last & 1u) == 0;
+    bool& noted = columns ? (sum ? reduced.column_summed : reduced.column_maximized)
+                          : (sum ? reduced.summed : reduced.maximized);
+    noted = true;
   }
 
   // ---- cones
@@ -320,10 +337,14 @@ class region_finder {
       if (!(static_cast<const region&>(f.what) == structure)) continue;
       f.what.summed = f.what.summed || root.summed;
       f.what.maximized = f.what.maximized || root.maximized;
+      f.what.column_summed = f.what.column_summed || root.column_summed;
+      f.what.column_maximized = f.what.column_maximized || root.column_maximized;
       f.work += work * elements;
       return;
     }
-    found_.push_back({{structure, root.summed, root.maximized}, work * elements});
+    found_.push_back(
+        {{structure, root.summed, root.maximized, root.column_summed, root.column_maximized},
+         work * elements});
   }
 
   constexpr region written_out(const cone& c) {
