@@ -151,3 +151,31 @@ TEST_CASE("a call that throws in one thread leaves the others right") {
   CHECK(wrong == 0);
   CHECK(index_errors == 40);
 }
+
+TEST_CASE("calls that repeat the last one of their thread, among others that drop its plan") {
+  // 16 threads share 8 places; a plan is kept for one bucket alone, so they take it from each
+  // other.
+  auto f = sn::fuse([](auto x, auto b) { return sn::relu(x + b); }, {.keep = {.buckets = 1}});
+  std::atomic<int> wrong = 0;
+  const auto calls = [&](int t) {
+    for (int round = 0; round < 8; ++round) {
+      const std::int64_t n = (t + round) % 4 == 0 ? 40 : 9;
+      sn::tensor<float, 1> x(n), b(n), y(n);
+      x.fill(static_cast<float>(t));
+      b.fill(static_cast<float>(round));
+      for (int repeat = 0; repeat < 50; ++repeat) {
+        f.into(y)(x, b);
+        for (const float each : y) wrong += each == static_cast<float>(t + round) ? 0 : 1;
+      }
+    }
+  };
+  together([&](int t) {
+    std::jthread other([&, t] { calls(t + thread_count); });
+    calls(t);
+  });
+  CHECK(wrong == 0);
+  const sn::program_statistics counts = f.statistics();
+  CHECK(counts.calls == 16 * 8 * 50);
+  CHECK(counts.hits + counts.misses == counts.calls);
+  CHECK(counts.plans == 1);
+}

@@ -53,7 +53,7 @@ inline lowered_graph lower(sinter::program& p, std::span<const reference_tensor>
   out.text = p.tile_programs(call, memory, symbols);
   std::vector<sinter::detail::output_memory> results;
   for (int k = 0; k < static_cast<int>(p.assigned().size()); ++k) {
-    const shape_vector shape = call.output_shape(k, symbols);
+    const shape_vector shape = call.output_shape(k);
     out.out.push_back(
         {shape, std::vector<std::byte>(static_cast<std::size_t>(sinter::element_count(shape)) *
                                        sinter::size_of(call.output_type(k)))});

@@ -64,7 +64,7 @@ inline std::vector<reference_tensor> run(sinter::program& p,
   sinter::program::prepared_call call = p.prepare(memory, symbols);
   std::vector<raw_tensor> out;
   for (int k = 0; k < static_cast<int>(p.assigned().size()); ++k) {
-    const shape_vector shape = call.output_shape(k, symbols);
+    const shape_vector shape = call.output_shape(k);
     out.push_back(
         {shape, std::vector<std::byte>(static_cast<std::size_t>(sinter::element_count(shape)) *
                                        sinter::size_of(call.output_type(k)))});

@@ -157,9 +157,35 @@ constexpr auto stored_argument(const A& a) {
     return &a;
 }
 
+// Strides of elements that lie side by side, and how many bytes they take. (Where there are
+// elements no stride overflows, so the division by which row_major_strides finds that out can be
+// spared.)
+template <class Element, int Rank>
+void write_row_major(argument_memory& m) {
+  std::int64_t count = 1;
+  m.strides.count = static_cast<std::size_t>(Rank);
+  for (int axis = Rank; axis-- > 0; count *= m.shape[axis]) m.strides[axis] = count;
+  m.bytes = static_cast<std::size_t>(count) * sizeof(Element);
+  if (count == 0) m.strides = row_major_strides(m.shape);
+}
+
+// The reach of elements anywhere; strides below zero reach backwards.
+template <class Element>
+void write_reach(argument_memory& m) {
+  std::int64_t first = 0, last = 0;
+  bool empty = false;
+  for (std::size_t i = 0; i < m.shape.size(); ++i) {
+    empty = empty || m.shape[i] == 0;
+    if (m.shape[i] > 0) (m.strides[i] > 0 ? last : first) += (m.shape[i] - 1) * m.strides[i];
+  }
+  m.bytes = empty ? 0 : static_cast<std::size_t>(last + 1) * sizeof(Element);
+  m.bytes_before = empty ? 0 : static_cast<std::size_t>(-first) * sizeof(Element);
+}
+
+// Where the elements of a stored argument are. `m`: as made by default. (In place, because it is
+// 200 bytes and calls of little work are many.)
 template <class S>
-argument_memory memory_of(const S& stored) {
-  argument_memory m;
+void write_memory(argument_memory& m, const S& stored) {
   if constexpr (Scalar<S>) {
     m.data = &stored;
   } else {
@@ -167,25 +193,23 @@ argument_memory memory_of(const S& stored) {
     using element = std::remove_cvref_t<decltype(*x.data())>;
     m.data = x.data();
     m.shape = x.shape();
-    if constexpr (requires { x.strides(); })
-      m.strides = x.strides();
-    else
-      m.strides = row_major_strides(x.shape());
     if constexpr (requires { x.contents(); }) {
       m.is_frozen = true;
       m.elements = x.contents();
       m.version = x.version();
     }
-    // The reach of the elements, for overlap checks; strides below zero reach backwards.
-    std::int64_t first = 0, last = 0;
-    bool empty = false;
-    for (std::size_t i = 0; i < m.shape.size(); ++i) {
-      empty = empty || m.shape[i] == 0;
-      if (m.shape[i] > 0) (m.strides[i] > 0 ? last : first) += (m.shape[i] - 1) * m.strides[i];
+    if constexpr (requires { x.strides(); }) {
+      m.strides = x.strides();
+      write_reach<element>(m);
+    } else {
+      write_row_major<element, spec_for<decltype(x)>.extents.rank>(m);
     }
-    m.bytes = empty ? 0 : static_cast<std::size_t>(last + 1) * sizeof(element);
-    m.bytes_before = empty ? 0 : static_cast<std::size_t>(-first) * sizeof(element);
   }
+}
+template <class S>
+argument_memory memory_of(const S& stored) {
+  argument_memory m;
+  write_memory(m, stored);
   return m;
 }
 
@@ -202,11 +226,11 @@ void for_each_symbol(std::span<const argument_spec> specs,
 template <class S, std::size_t N>
 void add_memory(std::array<argument_memory, N>& out, std::size_t& at, const S& stored) {
   if constexpr (std::is_arithmetic_v<S>)
-    out[at++] = memory_of(stored);
+    write_memory(out[at++], stored);
   else if constexpr (PlainArgument<decltype(*stored)>)
-    out[at++] = memory_of(stored);
+    write_memory(out[at++], stored);
   else
-    for_each_parameter(*stored, [&](const auto& each) { out[at++] = memory_of(&each); });
+    for_each_parameter(*stored, [&](const auto& each) { write_memory(out[at++], &each); });
 }
 
 // The extents that are dynamic, of all arguments of a trace.

@@ -85,7 +85,7 @@ class timed_graph {
     program::prepared_call call = p.prepare(arguments, {});
     std::vector<output_memory> outputs;
     for (int k = 0; k < static_cast<int>(p.assigned().size()); ++k) {
-      const auto count = static_cast<std::size_t>(element_count(call.output_shape(k, {})));
+      const auto count = static_cast<std::size_t>(element_count(call.output_shape(k)));
       outputs.push_back({filled(count), count * sizeof(float)});
     }
     return {shortest_time(budget, [&] { p.run(call, arguments, outputs); }), call.plan().cost};

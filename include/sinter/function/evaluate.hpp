@@ -155,7 +155,7 @@ void evaluate_checked(const E& e, tensor<T, Extents>& out) {
   if (call.output_type(0) != dtype_of<T>)
     throw dtype_error("evaluate: the expression is " + std::string(name(call.output_type(0))) +
                       " where the tensor is " + std::string(name(dtype_of<T>)));
-  const shape_vector shape = call.output_shape(0, symbols);
+  const shape_vector shape = call.output_shape(0);
   require_fits(shape, Extents, "evaluate");
   // Always into new storage: the tensor may be a leaf, and must stay as it is if the run throws.
   tensor<T, Extents> fresh = tensor<T, Extents>::uninitialized(shape);

@@ -155,11 +155,11 @@ SINTER_INLINE std::vector<planning::schedule> program::schedules(
   std::vector<exec::argument_layout> layouts;
   for (const detail::argument_memory& a : arguments) layouts.push_back({a.strides});
   std::vector<planning::schedule> out;
-  if (call.kept_)
-    out.push_back(detail::make_schedule(call.plan_->preparation->plan(), code_.kernels, symbols,
-                                        layouts, {}));
-  out.push_back(
-      detail::make_schedule(call.plan_->planned.plan, code_.kernels, symbols, layouts, assigned_));
+  if (call.ready_->kept)
+    out.push_back(detail::make_schedule(call.ready_->plan->preparation->plan(), code_.kernels,
+                                        symbols, layouts, {}));
+  out.push_back(detail::make_schedule(call.ready_->plan->planned.plan, code_.kernels, symbols,
+                                      layouts, assigned_));
   return out;
 }
 
@@ -173,7 +173,7 @@ SINTER_INLINE std::string program::schedule(const prepared_call& call,
 }
 
 SINTER_INLINE std::string program::egglog(const prepared_call& call) const {
-  return eqsat::to_egglog(call.shapes_->saturated);
+  return eqsat::to_egglog(call.ready_->shapes->saturated);
 }
 
 SINTER_INLINE std::string program::explain(prepared_call& call,
@@ -183,26 +183,26 @@ SINTER_INLINE std::string program::explain(prepared_call& call,
   std::vector<storage> results;
   std::vector<detail::output_memory> outputs;
   for (int k = 0; k < static_cast<int>(assigned_.size()); ++k) {
-    const auto count = static_cast<std::size_t>(element_count(call.output_shape(k, symbols)));
+    const auto count = static_cast<std::size_t>(element_count(call.output_shape(k)));
     const std::size_t bytes = count * size_of(call.output_type(k));
     results.emplace_back(bytes);
     outputs.push_back({results.back().data(), bytes});
   }
-  const planning::planned& made = call.plan_->planned;
+  const planning::planned& made = call.ready_->plan->planned;
   const program_statistics counts = statistics();
   const auto origins_of = [&](const planning::plan& p) {
-    return detail::origins_of(*call.shapes_, p, options_, code_.instructions);
+    return detail::origins_of(*call.ready_->shapes, p, options_, code_.instructions);
   };
   const std::vector<planning::schedule> decided = schedules(call, arguments, symbols);
   std::string out = detail::explain_text(
-      *call.shapes_, made, symbols, origins_of(made.plan),
-      detail::measure_nests(**call.executor_, made.plan.nests.size(), arguments, outputs,
-                            detail::kept_values(call.kept_)),
+      *call.ready_->shapes, made, symbols, origins_of(made.plan),
+      detail::measure_nests(**call.ready_->executor, made.plan.nests.size(), arguments, outputs,
+                            detail::kept_values(call.ready_->kept)),
       decided.back());
-  if (call.kept_) {
+  if (call.ready_->kept) {
     const std::scoped_lock lock(mutex_);
-    const detail::preparation& prepared = *call.plan_->preparation;
-    out += detail::preparation_text(prepared, *call.kept_, origins_of(prepared.plan()),
+    const detail::preparation& prepared = *call.ready_->plan->preparation;
+    out += detail::preparation_text(prepared, *call.ready_->kept, origins_of(prepared.plan()),
                                     decided.front());
   }
   return out + "calls " + std::to_string(counts.calls) + ", saturations " +

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -134,31 +135,48 @@ class fused {
 
   /// Counts of saturations, extractions and calls, over all dtypes the function was called with.
   program_statistics statistics() const {
-    const std::scoped_lock lock(state_->mutex);
     program_statistics total;
-    for (const auto& each : state_->programs) total += each.second->statistics();
+    for (const entry* e = state_->known; e != nullptr; e = e->older.get())
+      total += e->made->statistics();
     return total;
   }
 
  private:
+  // Of one combination of argument types. Its key is the address of something that exists once per
+  // trace.
+  struct entry {
+    const void* trace;
+    std::unique_ptr<program> made;
+    std::unique_ptr<entry> older;
+  };
   struct state {
-    std::mutex mutex;
     program_options options;
-    std::vector<std::pair<const void*, std::unique_ptr<program>>> programs;  // by trace
+    std::mutex mutex;  // of who adds an entry
+    std::unique_ptr<entry> newest;
+    // The same, for calls, which take no lock: an entry stays as it was when it became known.
+    std::atomic<const entry*> known{nullptr};
   };
 
   template <class... A>
   using trace_of = detail::function_trace<F, decltype(detail::traced_argument<A>())...>;
 
-  // The program for these argument types. Its key is the address of something that exists once per
-  // trace.
+  // The program for these argument types.
   template <class Trace>
   program& program_for() {
+    if (program* known = find_program<Trace>()) return *known;
     const std::scoped_lock lock(state_->mutex);
-    for (const auto& each : state_->programs)
-      if (each.first == &key_of<Trace>) return *each.second;
-    state_->programs.emplace_back(&key_of<Trace>, make_program<Trace>());
-    return *state_->programs.back().second;
+    if (program* known = find_program<Trace>()) return *known;  // meanwhile
+    state_->newest = std::unique_ptr<entry>(
+        new entry{&key_of<Trace>, make_program<Trace>(), std::move(state_->newest)});
+    state_->known.store(state_->newest.get(), std::memory_order_release);
+    return *state_->newest->made;
+  }
+
+  template <class Trace>
+  program* find_program() const {
+    const entry* e = state_->known.load(std::memory_order_acquire);
+    while (e != nullptr && e->trace != &key_of<Trace>) e = e->older.get();
+    return e == nullptr ? nullptr : e->made.get();
   }
 
   template <class Trace>
@@ -200,7 +218,7 @@ class fused {
   template <class... A, class... Out>
   auto call(std::tuple<Out&...> given, std::remove_reference_t<A>&... arguments) {
     return with_call<A...>(
-        [&](program& p, program::prepared_call& c, const auto& memory, const auto& symbols) {
+        [&](program& p, program::prepared_call& c, const auto& memory, const auto&) {
           std::array<void*, trace_of<A...>::specs.size()> targets{};
           std::array<bool, trace_of<A...>::specs.size()> is_assigned{};
           for (const int number : p.assigned())
@@ -209,43 +227,43 @@ class fused {
           (detail::add_targets<A>(targets, at, arguments), ...);
           at = 0;
           (detail::touch_assigned(is_assigned, at, arguments), ...);
-          return run<trace_of<A...>>(p, c, memory, symbols, targets, given);
+          return run<trace_of<A...>>(p, c, memory, targets, given);
         },
         arguments...);
   }
 
-  template <class Trace, class Memory, class Symbols, class Targets, class... Out>
+  template <class Trace, class Memory, class Targets, class... Out>
   static auto run(program& p, program::prepared_call& c, const Memory& memory,
-                  const Symbols& symbols, const Targets& targets, std::tuple<Out&...>& given) {
+                  const Targets& targets, std::tuple<Out&...>& given) {
     if constexpr (detail::ConstantTrace<Trace>) {
       constexpr auto& outputs = detail::traced<Trace>::value.outputs;
       constexpr auto numbers = detail::result_numbers<Trace::value_count>(outputs);
       std::array<detail::output_memory, outputs.size()> out{};
       return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return finish<Trace>(p, c, memory, symbols, targets, out, numbers, given, [&] {
+        return finish<Trace>(p, c, memory, targets, out, numbers, given, [&] {
           return std::tuple{detail::fresh_result<Trace, numbers[I]>(
-              c.output_shape(static_cast<int>(numbers[I]), symbols))...};
+              c.output_shape(static_cast<int>(numbers[I])))...};
         });
       }(std::make_index_sequence<numbers.size()>{});
     } else {
       const auto numbers = detail::result_numbers<Trace::value_count>(p.assigned());
       std::vector<detail::output_memory> out(p.assigned().size());
       return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return finish<Trace>(p, c, memory, symbols, targets, out, numbers, given, [&] {
+        return finish<Trace>(p, c, memory, targets, out, numbers, given, [&] {
           return std::array<any_tensor, sizeof...(I)>{
               any_tensor(c.output_type(static_cast<int>(numbers[I])),
-                         c.output_shape(static_cast<int>(numbers[I]), symbols))...};
+                         c.output_shape(static_cast<int>(numbers[I])))...};
         });
       }(std::make_index_sequence<Trace::value_count>{});
     }
   }
 
   // `out`: one entry per output, `numbers`: those that are no assignments, `fresh`: makes new ones.
-  template <class Trace, class Memory, class Symbols, class Targets, class Outputs, class Numbers,
-            class Fresh, class... Out>
+  template <class Trace, class Memory, class Targets, class Outputs, class Numbers, class Fresh,
+            class... Out>
   static auto finish(program& p, program::prepared_call& c, const Memory& memory,
-                     const Symbols& symbols, const Targets& targets, Outputs& out,
-                     const Numbers& numbers, std::tuple<Out&...>& given, Fresh fresh) {
+                     const Targets& targets, Outputs& out, const Numbers& numbers,
+                     std::tuple<Out&...>& given, Fresh fresh) {
     for (std::size_t k = 0; k < out.size(); ++k) {
       if (p.assigned()[k] < 0) continue;
       const auto a = static_cast<std::size_t>(p.assigned()[k]);
@@ -261,7 +279,7 @@ class fused {
       [&]<std::size_t... I>(std::index_sequence<I...>) {
         std::tuple results{detail::given_result<Out>(
             std::get<I>(given), c.output_type(static_cast<int>(numbers[I])),
-            c.output_shape(static_cast<int>(numbers[I]), symbols))...};
+            c.output_shape(static_cast<int>(numbers[I])))...};
         ((out[numbers[I]] = std::get<I>(results).memory()), ...);
         p.run(c, memory, out);
         (std::get<I>(results).keep(), ...);

@@ -91,7 +91,7 @@ class graph_function {
     std::vector<any_tensor> results;
     for (std::size_t k : state_->results)
       results.emplace_back(c.prepared.output_type(static_cast<int>(k)),
-                           c.prepared.output_shape(static_cast<int>(k), c.symbols));
+                           c.prepared.output_shape(static_cast<int>(k)));
     std::vector<detail::output_memory> memory;
     for (any_tensor& each : results) memory.push_back(detail::memory_of_result(each));
     c.run(memory);
@@ -292,8 +292,7 @@ class graph_function {
       std::vector<detail::output_memory> memory;
       for (std::size_t i = 0; i < places_.size(); ++i) {
         const int k = static_cast<int>(results[i]);
-        made.push_back(
-            places_[i].prepare(c.prepared.output_type(k), c.prepared.output_shape(k, c.symbols)));
+        made.push_back(places_[i].prepare(c.prepared.output_type(k), c.prepared.output_shape(k)));
         memory.push_back(made.back()->memory());
       }
       c.run(memory);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include <sinter/exec/kernel_table.hpp>
+#include <sinter/function/last_call.hpp>
 #include <sinter/graph/graph.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/plan/machine.hpp>
@@ -36,7 +38,7 @@ struct cache_limits {
   /// Plans per class: 64 cover two extents in eight powers of two each.
   std::size_t buckets = 64;
   /// Executors per plan that wait for a call, each with an arena: as many as threads that call at
-  /// one time.
+  /// one time. (Beside them, of each of up to eight threads, the one that it used last.)
   std::size_t executors = 64;
   /// Sets of values computed from frozen arguments, per plan: as many layers may call one function.
   std::size_t prepared = 256;
@@ -144,11 +146,6 @@ struct output_memory {
   std::size_t bytes = 0;
 };
 
-struct shape_class;
-struct bucket;
-struct prepared_values;
-class counted_executor;
-
 }  // namespace detail
 
 class program {
@@ -169,8 +166,9 @@ class program {
 
   // A call in two steps, because the caller allocates results between them: `prepare` finds (or
   // makes) the plan for the shapes, and what frozen arguments let it keep, and binds an executor to
-  // them; `run` executes it. Throws shape_error, naming op and shapes, graph_error if a frozen
-  // argument is assigned, and what computing the kept values throws.
+  // them, unless the thread's last call was the same; `run` executes it. Throws shape_error, naming
+  // op and shapes, graph_error if a frozen argument is assigned, and what computing the kept values
+  // throws.
   class prepared_call {
    public:
     prepared_call(program& owner, std::span<const detail::argument_memory> arguments,
@@ -179,7 +177,7 @@ class program {
     prepared_call& operator=(const prepared_call&) = delete;
     ~prepared_call();
 
-    shape_vector output_shape(int k, std::span<const std::int64_t> symbols) const;
+    const shape_vector& output_shape(int k) const;
     dtype output_type(int k) const;
     const planning::plan& plan() const;
     // What came of program_options::memory_budget.
@@ -188,12 +186,13 @@ class program {
    private:
     friend class program;
 
+    void find(std::span<const detail::argument_memory> arguments,
+              std::span<const std::int64_t> symbols);
+
     program& owner_;
-    // Shared: a class or bucket that is forgotten while a call uses it lives until the call ends.
-    std::shared_ptr<detail::shape_class> shapes_;
-    std::shared_ptr<detail::bucket> plan_;
-    std::shared_ptr<const detail::prepared_values> kept_;  // null where nothing is prepared
-    std::unique_ptr<detail::counted_executor> executor_;
+    detail::taken_place place_;  // none where another call is in the thread's place
+    detail::ready_call own_;     // for that case
+    detail::ready_call* ready_ = &own_;
   };
 
   prepared_call prepare(std::span<const detail::argument_memory> arguments,
@@ -246,6 +245,9 @@ class program {
   template <class T>
   std::shared_ptr<T> keep(std::vector<std::shared_ptr<T>>& kept, std::shared_ptr<T> made,
                           std::size_t limit);
+  void give_back(detail::ready_call& call);
+  void clear(detail::last_call& place);
+  void clear_places();
   std::shared_ptr<const detail::prepared_values> values_for(
       detail::bucket& b, std::span<const detail::argument_memory> arguments,
       std::span<const std::int64_t> symbols);
@@ -265,9 +267,11 @@ class program {
   // In the order in which they were made, whatever their last use: of two classes that hold an
   // extent the older one plans for it, every time.
   std::vector<std::shared_ptr<detail::shape_class>> classes_;
-  program_statistics statistics_;  // but for what the others below count without the lock
+  program_statistics statistics_;  // but for what is counted below, without the lock
   std::atomic<std::size_t> calls_ = 0, arena_bytes_ = 0;
   std::size_t clock_ = 0;  // of uses, for what was used least recently
+  // By thread, so that threads do not get into each other's way; more threads share them.
+  std::array<detail::last_call, 8> places_;
 };
 
 }  // namespace sinter

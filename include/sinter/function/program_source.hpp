@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -29,7 +30,8 @@ namespace sinter {
 
 namespace detail {
 
-// An executor, whose arena counts as long as it lives.
+// An executor, whose arena counts as long as it lives, and the shapes of the outputs for the
+// extents that it is bound to.
 class counted_executor {
  public:
   counted_executor(const planning::plan& p, const exec::kernel_table& kernels,
@@ -46,9 +48,25 @@ class counted_executor {
   exec::executor& operator*() { return executor_; }
   exec::executor* operator->() { return &executor_; }
 
+  const std::vector<shape_vector>& output_shapes() const { return output_shapes_; }
+
+  // `traced`: bound to the class of the extents.
+  void bind(const ir::graph& traced, std::span<const argument_memory> arguments,
+            std::span<const std::int64_t> symbols) {
+    if (executor_.is_bound_to(symbols, arguments)) return;
+    executor_.bind(symbols, arguments);
+    output_shapes_.resize(traced.outputs.size());
+    for (std::size_t k = 0; k < output_shapes_.size(); ++k) {
+      output_shapes_[k].clear();
+      for (ir::dim d : traced[traced.outputs[k].node].shape)
+        output_shapes_[k].push_back(traced.dims.evaluate(d, symbols));
+    }
+  }
+
  private:
   exec::executor executor_;
   std::atomic<std::size_t>& arena_bytes_;
+  std::vector<shape_vector> output_shapes_;
 };
 
 // One plan and the executors that have been made for it.
@@ -79,9 +97,12 @@ struct shape_class {
 
   bool is_of(std::span<const argument_memory> arguments,
              std::span<const std::int64_t> symbols) const {
+    return freezes(arguments) && ir::holds(bound, symbols);
+  }
+  bool freezes(std::span<const argument_memory> arguments) const {
     for (std::size_t i = 0; i < arguments.size(); ++i)
       if (frozen[i] != arguments[i].is_frozen) return false;
-    return ir::holds(bound, symbols);
+    return true;
   }
 };
 
@@ -102,31 +123,26 @@ inline void report_preparation(int function, const prepared_values& made);
 // Up to so many arguments and outputs a call builds its lists on the stack.
 inline constexpr std::size_t few = 32;
 
-inline void bind(exec::executor& executor, std::span<const argument_memory> arguments,
-                 std::span<const std::int64_t> symbols) {
-  const auto bind_all = [&](auto layouts) {
-    for (const argument_memory& a : arguments) layouts.push_back({a.strides});
-    executor.bind(symbols, layouts);
-  };
-  if (arguments.size() <= few)
-    bind_all(inline_vector<exec::argument_layout, few>{});
-  else
-    bind_all(std::vector<exec::argument_layout>{});
-}
-
 // Calls body(pointers of the arguments, pointers of the outputs).
 template <class Body>
 void with_pointers(std::span<const argument_memory> arguments,
                    std::span<const output_memory> outputs, Body body) {
-  const auto collect = [&](auto in, auto out) {
-    for (const argument_memory& a : arguments) in.push_back(a.data);
-    for (const output_memory& o : outputs) out.push_back(o.data);
-    body(in, out);
+  const auto collect = [&](const void** in, void** out) {
+    std::ranges::transform(arguments, in, &argument_memory::data);
+    std::ranges::transform(outputs, out, &output_memory::data);
+    body(std::span<const void* const>(in, arguments.size()),
+         std::span<void* const>(out, outputs.size()));
   };
-  if (arguments.size() <= few && outputs.size() <= few)
-    collect(inline_vector<const void*, few>{}, inline_vector<void*, few>{});
-  else
-    collect(std::vector<const void*>{}, std::vector<void*>{});
+  if (arguments.size() <= few && outputs.size() <= few) {
+    // Without initializers, which would cost more than the call's few pointers.
+    std::array<const void*, few> in;
+    std::array<void*, few> out;
+    collect(in.data(), out.data());
+  } else {
+    std::vector<const void*> in(arguments.size());
+    std::vector<void*> out(outputs.size());
+    collect(in.data(), out.data());
+  }
 }
 
 // Behind each nest of a run: notes the time it took.
@@ -146,6 +162,19 @@ class nest_clock {
 
 inline std::span<std::byte* const> kept_values(const std::shared_ptr<const prepared_values>& kept) {
   return kept ? std::span<std::byte* const>(kept->values) : std::span<std::byte* const>{};
+}
+
+// Would a call with these arguments run on what is ready? The same extents are of the same class
+// and bucket.
+inline bool repeats(const ready_call& last, std::span<const argument_memory> arguments,
+                    std::span<const std::int64_t> symbols) {
+  if (!last.executor || !(**last.executor).is_bound_to(symbols, arguments) ||
+      !last.shapes->freezes(arguments) || (last.kept && !last.kept->is_of(arguments)))
+    return false;
+#ifndef NDEBUG
+  if (last.kept) last.kept->check_promises(arguments);
+#endif
+  return true;
 }
 
 }  // namespace detail
@@ -169,44 +198,87 @@ SINTER_INLINE program::~program() = default;
 SINTER_INLINE program::prepared_call::prepared_call(
     program& owner, std::span<const detail::argument_memory> arguments,
     std::span<const std::int64_t> symbols)
-    : owner_(owner) {
+    : owner_(owner), place_(owner.places_[detail::thread_number() % owner.places_.size()]) {
+  if (place_ && detail::repeats(place_->ready(), arguments, symbols)) {
+    ready_ = &place_->ready();
+    place_->count_hit();
+    return;
+  }
   for (int a : owner.assigned_)
     if (a >= 0 && arguments[static_cast<std::size_t>(a)].is_frozen)
       throw graph_error("assign: argument " + std::to_string(a) +
                         " is frozen; expected an argument that may change");
+  find(arguments, symbols);
+  // A class that is for this call alone is not for the next one.
+  if (!place_ || own_.shapes->report.out_of_time()) return;
+  place_->ready() = std::move(own_);
+  ready_ = &place_->ready();
+}
+
+SINTER_INLINE void program::prepared_call::find(std::span<const detail::argument_memory> arguments,
+                                                std::span<const std::int64_t> symbols) {
   {
-    const std::scoped_lock lock(owner.mutex_);
-    const std::size_t extractions = owner.statistics_.extractions;
-    shapes_ = owner.class_of(arguments, symbols);
-    plan_ = owner.bucket_of(*shapes_, symbols);
-    shapes_->last_use = plan_->last_use = ++owner.clock_;
-    ++(extractions == owner.statistics_.extractions ? owner.statistics_.hits
-                                                    : owner.statistics_.misses);
-    if (plan_->preparation) kept_ = owner.values_for(*plan_, arguments, symbols);
-    if (!plan_->idle.empty()) {
-      executor_ = std::move(plan_->idle.back());
-      plan_->idle.pop_back();
+    const std::scoped_lock lock(owner_.mutex_);
+    if (place_) owner_.clear(*place_);
+    program_statistics& counts = owner_.statistics_;
+    const std::size_t extractions = counts.extractions;
+    own_.shapes = owner_.class_of(arguments, symbols);
+    own_.plan = owner_.bucket_of(*own_.shapes, symbols);
+    own_.shapes->last_use = own_.plan->last_use = ++owner_.clock_;
+    ++(extractions == counts.extractions ? counts.hits : counts.misses);
+    if (own_.plan->preparation) own_.kept = owner_.values_for(*own_.plan, arguments, symbols);
+    auto& idle = own_.plan->idle;
+    if (!idle.empty()) {
+      own_.executor = std::move(idle.back());
+      idle.pop_back();
     }
   }
-  if (!executor_)
-    executor_ = std::make_unique<detail::counted_executor>(plan_->planned.plan, owner.code_.kernels,
-                                                           owner.arena_bytes_);
-  detail::bind(**executor_, arguments, symbols);
+  if (!own_.executor)
+    own_.executor = std::make_unique<detail::counted_executor>(
+        own_.plan->planned.plan, owner_.code_.kernels, owner_.arena_bytes_);
+  own_.executor->bind(own_.shapes->bound, arguments, symbols);
 }
 
 SINTER_INLINE program::prepared_call::~prepared_call() {
+  if (ready_ != &own_) return;
   const std::scoped_lock lock(owner_.mutex_);
-  if (plan_->idle.size() >= std::max<std::size_t>(1, owner_.options_.keep.executors)) {
-    plan_->idle.erase(plan_->idle.begin());
-    ++owner_.statistics_.evictions;
+  owner_.give_back(own_);
+}
+
+// Under the lock. The executor waits for another call.
+SINTER_INLINE void program::give_back(detail::ready_call& call) {
+  auto& idle = call.plan->idle;
+  if (idle.size() >= std::max<std::size_t>(1, options_.keep.executors)) {
+    idle.erase(idle.begin());
+    ++statistics_.evictions;
   }
-  plan_->idle.push_back(std::move(executor_));
+  idle.push_back(std::move(call.executor));
+  call = {};
+}
+
+// Under the lock, of a place that this thread has taken.
+SINTER_INLINE void program::clear(detail::last_call& place) {
+  detail::ready_call& call = place.ready();
+  if (!call.executor) return;
+  if (place.take_used()) call.shapes->last_use = call.plan->last_use = ++clock_;
+  give_back(call);
+}
+
+// Under the lock: so that what is about to go is not kept by a thread that does not call any more.
+// What a call is using just now goes with that thread's next call of another kind.
+SINTER_INLINE void program::clear_places() {
+  for (detail::last_call& each : places_)
+    if (const detail::taken_place taken(each); taken) clear(each);
 }
 
 SINTER_INLINE program_statistics program::statistics() const {
   const std::scoped_lock lock(mutex_);
   program_statistics out = statistics_;
   out.calls = calls_.load(std::memory_order_relaxed);
+  for (const detail::last_call& each : places_) {
+    out.calls += each.calls();
+    out.hits += each.hits();
+  }
   out.arena_bytes = arena_bytes_.load(std::memory_order_relaxed);
   for (const auto& each : classes_) out.plans += each->buckets.size();
   return out;
@@ -217,6 +289,7 @@ template <class T>
 std::shared_ptr<T> program::keep(std::vector<std::shared_ptr<T>>& kept, std::shared_ptr<T> made,
                                  std::size_t limit) {
   if (kept.size() >= std::max<std::size_t>(1, limit)) {
+    clear_places();
     kept.erase(std::ranges::min_element(kept, {}, [](const auto& each) { return each->last_use; }));
     ++statistics_.evictions;
   }
@@ -224,35 +297,34 @@ std::shared_ptr<T> program::keep(std::vector<std::shared_ptr<T>>& kept, std::sha
   return made;
 }
 
-SINTER_INLINE shape_vector
-program::prepared_call::output_shape(int k, std::span<const std::int64_t> symbols) const {
-  shape_vector out;
-  const ir::graph& g = shapes_->bound;
-  for (ir::dim d : g[g.outputs[static_cast<std::size_t>(k)].node].shape)
-    out.push_back(g.dims.evaluate(d, symbols));
-  return out;
+SINTER_INLINE const shape_vector& program::prepared_call::output_shape(int k) const {
+  return ready_->executor->output_shapes()[static_cast<std::size_t>(k)];
 }
 
 SINTER_INLINE dtype program::prepared_call::output_type(int k) const {
-  return shapes_->bound[shapes_->bound.outputs[static_cast<std::size_t>(k)].node].type;
+  const ir::graph& g = ready_->shapes->bound;
+  return g[g.outputs[static_cast<std::size_t>(k)].node].type;
 }
 
 SINTER_INLINE const planning::plan& program::prepared_call::plan() const {
-  return plan_->planned.plan;
+  return ready_->plan->planned.plan;
 }
 
 SINTER_INLINE const planning::budget_report& program::prepared_call::budget() const {
-  return plan_->planned.budget;
+  return ready_->plan->planned.budget;
 }
 
 SINTER_INLINE void program::run(prepared_call& call,
                                 std::span<const detail::argument_memory> arguments,
                                 std::span<const detail::output_memory> outputs) {
   check_overlaps(call, arguments, outputs);
-  calls_.fetch_add(1, std::memory_order_relaxed);
+  if (call.place_)
+    call.place_->count_call();
+  else
+    calls_.fetch_add(1, std::memory_order_relaxed);
   if (debug::on(debug::topic::time)) return run_timed(call, arguments, outputs);
   detail::with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
-    (*call.executor_)->run(in, out, detail::kept_values(call.kept_));
+    (**call.ready_->executor).run(in, out, detail::kept_values(call.ready_->kept));
   });
 }
 
@@ -260,7 +332,7 @@ SINTER_INLINE void program::run_timed(prepared_call& call,
                                       std::span<const detail::argument_memory> arguments,
                                       std::span<const detail::output_memory> outputs) {
   detail::call_times& all = detail::call_times::instance();
-  detail::bucket& b = *call.plan_;
+  detail::bucket& b = *call.ready_->plan;
   {
     const std::scoped_lock lock(mutex_);
     if (!b.times)
@@ -271,7 +343,8 @@ SINTER_INLINE void program::run_timed(prepared_call& call,
   std::vector<double> nests(b.planned.plan.nests.size());
   const auto start = std::chrono::steady_clock::now();
   detail::with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
-    (*call.executor_)->run(in, out, detail::kept_values(call.kept_), detail::nest_clock(nests));
+    (**call.ready_->executor)
+        .run(in, out, detail::kept_values(call.ready_->kept), detail::nest_clock(nests));
   });
   const std::chrono::duration<double, std::nano> total = std::chrono::steady_clock::now() - start;
   all.add(*b.times, nests, total.count());
@@ -363,11 +436,12 @@ SINTER_INLINE std::shared_ptr<const detail::prepared_values> program::values_for
     return known;
   }
   // First, so that old and new values are not in memory at once.
+  clear_places();
   own.drop_stale(arguments);
   ++statistics_.preparations;
   auto made = std::make_shared<detail::prepared_values>(own.plan(), arguments, symbols);
   exec::executor executor(own.plan(), code_.kernels);
-  detail::bind(executor, arguments, symbols);
+  executor.bind(symbols, arguments);
   detail::with_pointers(arguments, {}, [&](const auto& in, const auto& out) {
     executor.run(in, out, made->values, detail::nest_clock(made->nanoseconds));
   });

@@ -17,13 +17,13 @@ SINTER_INLINE std::vector<exec::lowered_plan> program::lowered(
     const prepared_call& call, std::span<const detail::argument_memory> arguments,
     std::span<const std::int64_t> symbols) const {
   std::vector<exec::lowered_plan> out;
-  if (call.kept_) {
+  if (call.ready_->kept) {
     // What prepared the kept values ran once and is gone: bound again, not run.
-    exec::executor preparing(call.plan_->preparation->plan(), code_.kernels);
-    detail::bind(preparing, arguments, symbols);
+    exec::executor preparing(call.ready_->plan->preparation->plan(), code_.kernels);
+    preparing.bind(symbols, arguments);
     out.push_back(preparing.lowered());
   }
-  out.push_back((*call.executor_)->lowered());
+  out.push_back((**call.ready_->executor).lowered());
   return out;
 }
 
