@@ -160,11 +160,17 @@ class tile_runner {
     }
     const std::int64_t* const steps = p_.row_steps.data() + (axes - 1) * streams;
     count = std::min(count, p_.axes.outer[axes - 1] - next_index_[axes - 1]);
-    for (std::int64_t* at = row_offsets(r); at != row_offsets(r + count); at += streams)
-      for (std::size_t s = 0; s < streams; ++s) {
-        at[s] = next[s];
-        next[s] += steps[s];
-      }
+    // Stream by stream: each offset stays in a register, where through `next` every row would wait
+    // for the store of the one before.
+    std::int64_t* const first = row_offsets(r);
+    const auto pitch = static_cast<std::int64_t>(streams);
+    for (std::size_t s = 0; s < streams; ++s) {
+      std::int64_t offset = next[s];
+      const std::int64_t step = steps[s];
+      for (std::int64_t row = 0; row < count; ++row, offset += step)
+        first[row * pitch + static_cast<std::int64_t>(s)] = offset;
+      next[s] = offset;
+    }
     next_index_[axes - 1] += count;
     for (std::size_t axis = axes - 1; axis > 0 && next_index_[axis] == p_.axes.outer[axis]; --axis)
       carry(axis, next);
