@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a call runs on, and where it waits for the next one. A call that repeats the last one of its
-// thread finds everything at one place, without a lock and without counting references: that is two
-// thirds of what a call of next to no work would cost otherwise.
+// thread finds everything at one place, without a lock and without counting references.
 #pragma once
 
 #include <atomic>
