@@ -47,6 +47,9 @@ class schedule_memory {
 
   double read(int buffer, const shape_vector& index) const {
     return dispatch(type(buffer), [&]<class T>(std::type_identity<T>) {
+      // A schedule that is not sound may have other values where truth values are expected.
+      if constexpr (std::is_same_v<T, bool>)
+        return *element(buffer, index) != std::byte{0} ? 1.0 : 0.0;
       T x{};
       std::memcpy(&x, element(buffer, index), sizeof x);
       return static_cast<double>(x);
