@@ -100,7 +100,8 @@ struct inline_vector {
 
   constexpr void resize(std::size_t n, const T& value = T{}) {
     require_room(n);
-    for (std::size_t i = count; i < n; ++i) items[i] = value;
+    // i < N says again what has been checked: GCC 12 warns at -O3 of the iteration behind the end.
+    for (std::size_t i = count; i < n && i < N; ++i) items[i] = value;
     for (std::size_t i = n; i < count; ++i) items[i] = T{};
     count = n;
   }
