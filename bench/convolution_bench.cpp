@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: MIT
 // Convolutions with 3x3 windows and padding 1, forward and both gradients, beside windows copied
 // into a matrix (im2col) and Eigen's product; and the training step of a small network.
-#include "support.hpp"
+#include <algorithm>
+#include <cstdint>
+#include <random>
+
+#include <Eigen/Core>
+#include <benchmark/benchmark.h>
+
+#include <sinter/sinter.hpp>
 
 namespace {
 
-using namespace bench;
+namespace sn = sinter;
+
+using matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+void count_flops(benchmark::State& state, double flops) {
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+}
 
 struct geometry {
   std::int64_t images, channels, size, filters;
