@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/custom_ops.hpp"
 #include <sinter/autodiff/expand.hpp>
 #include <sinter/graph/interpret.hpp>
 #include <sinter/graph/parse.hpp>
@@ -25,6 +26,7 @@ namespace sn = sinter;
 namespace ir = sinter::ir;
 using sn::dtype;
 using sn::handle;
+using test_support::sorted;  // no kernel, no gradient
 
 // [docs/custom-ops.md: softsign]
 struct softsign {
@@ -89,22 +91,6 @@ struct leaky {
     const handle positive = sn::cast<double>(g.operand(0) > 0.0);
     return {g.cotangent() * (positive + (1.0 - positive) * g.operand(1)),
             g.cotangent() * (1.0 - positive) * g.operand(0)};
-  }
-};
-
-// No kernel, no gradient: what the interpreter runs is all there is.
-struct sorted {
-  static constexpr std::string_view name = "sorted";
-  static constexpr int arity = 1;
-  static constexpr int core_axes = 1;
-  static void interpret(std::span<const sn::custom_input> in, const sn::custom_output& out,
-                        std::span<const double>) {
-    const auto x = in[0].as<double>();
-    const auto y = out.as<double>();
-    std::copy(x.begin(), x.end(), y.begin());
-    const std::int64_t n = out.extent(1);
-    for (std::int64_t row = 0; row < out.extent(0); ++row)
-      std::sort(y.begin() + row * n, y.begin() + (row + 1) * n);
   }
 };
 

@@ -186,7 +186,7 @@ TEST_CASE("custom ops are read by name, from a list of those that may occur") {
     return known_kernels{&code().kernels, code().instructions, customs};
   };
   const auto all = with(sinter::custom_ops<test_support::leak, test_support::bend,
-                                           test_support::running_sum, test_support::in_order>);
+                                           test_support::running_sum, test_support::sorted>);
   const tile_program p = parse_tile(text, all);
   CHECK(p.commands.front().custom == &sinter::custom_op_of<test_support::leak>);
   CHECK(parse_tile(to_text(p), all) == p);
@@ -237,9 +237,9 @@ nest 0: custom
   CHECK(nest_message("operand 0: f32", "operand 0: bool")
             .find("there is no kernel of running_sum on bool") != text.npos);
   CHECK(error([&] {
-          parse_lowered(replaced(replaced(nest, "running_sum", "in_order"), "  from_end = 1\n", ""),
+          parse_lowered(replaced(replaced(nest, "running_sum", "sorted"), "  from_end = 1\n", ""),
                         all);
-        }).find("there is no kernel of in_order") != text.npos);
+        }).find("there is no kernel of sorted") != text.npos);
 }
 
 TEST_CASE("functions show their tile programs") {

@@ -92,8 +92,8 @@ struct reordered {
 };
 
 // The interpreter's function is all there is.
-struct in_order {
-  static constexpr std::string_view name = "in_order";
+struct sorted {
+  static constexpr std::string_view name = "sorted";
   static constexpr int arity = 1;
   static constexpr int core_axes = 1;
   static void interpret(std::span<const sinter::custom_input> in, const sinter::custom_output& out,

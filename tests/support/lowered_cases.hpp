@@ -85,7 +85,7 @@ inline std::vector<lowered_case> custom_cases() {
       [](auto x, auto order) { return sn::custom<reordered>(sn::transpose(x), order); },
       noise({9, 7}), noise(dtype::i64, {7}, 2)));
   out.push_back(make_case(
-      "custom op without a kernel", [](auto x) { return sn::custom<in_order>(sn::exp2(x)); },
+      "custom op without a kernel", [](auto x) { return sn::custom<sorted>(sn::exp2(x)); },
       noise({3, 5, 40})));
   lowered_case again = make_case(
       "computed again",

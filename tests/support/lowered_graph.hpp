@@ -28,38 +28,13 @@ inline sinter::exec::known_kernels kernels_of(const sinter::program& p) {
 // `apart`: with unused elements between all of theirs.
 inline lowered_graph lower(sinter::program& p, std::span<const reference_tensor> arguments,
                            const std::vector<bool>& frozen = {}, bool apart = false) {
+  given_arguments given = arguments_for(p, arguments, frozen, apart);
+  sinter::program::prepared_call call = p.prepare(given.memory, given.symbols);
   lowered_graph out;
-  std::vector<sinter::detail::argument_memory> memory;
-  std::vector<shape_vector> shapes;
-  for (const reference_tensor& x : arguments) out.in.push_back(raw_tensor::from(x));
-  for (raw_tensor& x : out.in) {
-    shape_vector strides = sinter::row_major_strides(x.shape);
-    if (apart) {
-      const std::size_t size =
-          x.bytes.size() / static_cast<std::size_t>(sinter::element_count(x.shape));
-      std::vector<std::byte> spread(2 * x.bytes.size(), std::byte{0x7f});
-      for (std::size_t i = 0; i < x.bytes.size(); ++i)
-        spread[i / size * 2 * size + i % size] = x.bytes[i];
-      x.bytes = std::move(spread);
-      for (std::int64_t& stride : strides) stride *= 2;
-    }
-    memory.push_back({x.bytes.data(), x.shape, strides, x.bytes.size()});
-    memory.back().is_frozen = memory.size() <= frozen.size() && frozen[memory.size() - 1];
-    shapes.push_back(x.shape);
-  }
-  const std::vector<std::int64_t> symbols = sinter::ir::symbol_values(p.traced(), shapes);
-  sinter::program::prepared_call call = p.prepare(memory, symbols);
-  out.plans = p.lowered(call, memory, symbols);
-  out.text = p.tile_programs(call, memory, symbols);
-  std::vector<sinter::detail::output_memory> results;
-  for (int k = 0; k < static_cast<int>(p.assigned().size()); ++k) {
-    const shape_vector shape = call.output_shape(k);
-    out.out.push_back(
-        {shape, std::vector<std::byte>(static_cast<std::size_t>(sinter::element_count(shape)) *
-                                       sinter::size_of(call.output_type(k)))});
-  }
-  for (raw_tensor& x : out.out) results.push_back({x.bytes.data(), x.bytes.size()});
-  p.run(call, memory, results);
+  out.plans = p.lowered(call, given.memory, given.symbols);
+  out.text = p.tile_programs(call, given.memory, given.symbols);
+  out.out = results_of(p, call, given);
+  out.in = std::move(given.in);
   return out;
 }
 

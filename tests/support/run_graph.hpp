@@ -47,21 +47,43 @@ struct raw_tensor {
   }
 };
 
-// Results of a program for these arguments, one per output. frozen[a]: is argument a frozen?
-inline std::vector<reference_tensor> run(sinter::program& p,
-                                         std::span<const reference_tensor> arguments,
-                                         const std::vector<bool>& frozen = {}) {
+// Arguments as a program wants them.
+struct given_arguments {
   std::vector<raw_tensor> in;
-  std::vector<sinter::detail::argument_memory> memory;
+  std::vector<sinter::detail::argument_memory> memory;  // of `in`
+  std::vector<std::int64_t> symbols;
+};
+
+// frozen[a]: is argument a frozen? `apart`: with unused elements between all of theirs.
+inline given_arguments arguments_for(const sinter::program& p,
+                                     std::span<const reference_tensor> arguments,
+                                     const std::vector<bool>& frozen = {}, bool apart = false) {
+  given_arguments out;
   std::vector<shape_vector> shapes;
-  for (const reference_tensor& x : arguments) in.push_back(raw_tensor::from(x));
-  for (raw_tensor& x : in) {
-    memory.push_back({x.bytes.data(), x.shape, sinter::row_major_strides(x.shape), x.bytes.size()});
-    memory.back().is_frozen = memory.size() <= frozen.size() && frozen[memory.size() - 1];
+  for (const reference_tensor& x : arguments) out.in.push_back(raw_tensor::from(x));
+  for (raw_tensor& x : out.in) {
+    shape_vector strides = sinter::row_major_strides(x.shape);
+    if (apart) {
+      const std::size_t size =
+          x.bytes.size() / static_cast<std::size_t>(sinter::element_count(x.shape));
+      std::vector<std::byte> spread(2 * x.bytes.size(), std::byte{0x7f});
+      for (std::size_t i = 0; i < x.bytes.size(); ++i)
+        spread[i / size * 2 * size + i % size] = x.bytes[i];
+      x.bytes = std::move(spread);
+      for (std::int64_t& stride : strides) stride *= 2;
+    }
+    out.memory.push_back({x.bytes.data(), x.shape, strides, x.bytes.size()});
+    out.memory.back().is_frozen =
+        out.memory.size() <= frozen.size() && frozen[out.memory.size() - 1];
     shapes.push_back(x.shape);
   }
-  const std::vector<std::int64_t> symbols = sinter::ir::symbol_values(p.traced(), shapes);
-  sinter::program::prepared_call call = p.prepare(memory, symbols);
+  out.symbols = sinter::ir::symbol_values(p.traced(), shapes);
+  return out;
+}
+
+// Runs a call that was prepared for these arguments; one result per output.
+inline std::vector<raw_tensor> results_of(sinter::program& p, sinter::program::prepared_call& call,
+                                          const given_arguments& given) {
   std::vector<raw_tensor> out;
   for (int k = 0; k < static_cast<int>(p.assigned().size()); ++k) {
     const shape_vector shape = call.output_shape(k);
@@ -71,7 +93,17 @@ inline std::vector<reference_tensor> run(sinter::program& p,
   }
   std::vector<sinter::detail::output_memory> results;
   for (raw_tensor& x : out) results.push_back({x.bytes.data(), x.bytes.size()});
-  p.run(call, memory, results);
+  p.run(call, given.memory, results);
+  return out;
+}
+
+// Results of a program for these arguments, one per output. frozen[a]: is argument a frozen?
+inline std::vector<reference_tensor> run(sinter::program& p,
+                                         std::span<const reference_tensor> arguments,
+                                         const std::vector<bool>& frozen = {}) {
+  const given_arguments given = arguments_for(p, arguments, frozen);
+  sinter::program::prepared_call call = p.prepare(given.memory, given.symbols);
+  const std::vector<raw_tensor> out = results_of(p, call, given);
   std::vector<reference_tensor> values;
   for (std::size_t k = 0; k < out.size(); ++k)
     values.push_back(out[k].to(call.output_type(static_cast<int>(k))));

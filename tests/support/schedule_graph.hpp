@@ -15,18 +15,9 @@ namespace test_support {
 inline std::vector<sinter::planning::schedule> schedules_of(
     sinter::program& p, std::span<const reference_tensor> arguments,
     const std::vector<bool>& frozen = {}) {
-  std::vector<raw_tensor> in;
-  std::vector<sinter::detail::argument_memory> memory;
-  std::vector<shape_vector> shapes;
-  for (const reference_tensor& x : arguments) in.push_back(raw_tensor::from(x));
-  for (raw_tensor& x : in) {
-    memory.push_back({x.bytes.data(), x.shape, sinter::row_major_strides(x.shape), x.bytes.size()});
-    memory.back().is_frozen = memory.size() <= frozen.size() && frozen[memory.size() - 1];
-    shapes.push_back(x.shape);
-  }
-  const std::vector<std::int64_t> symbols = sinter::ir::symbol_values(p.traced(), shapes);
-  const sinter::program::prepared_call call = p.prepare(memory, symbols);
-  return p.schedules(call, memory, symbols);
+  const given_arguments given = arguments_for(p, arguments, frozen);
+  const sinter::program::prepared_call call = p.prepare(given.memory, given.symbols);
+  return p.schedules(call, given.memory, given.symbols);
 }
 
 // What prepares comes first, and the last one gives the outputs.
