@@ -241,22 +241,6 @@ class tile_runner {
     return stride;
   }
 
-  // Bytes from a row of the tile to the next, where all of them are equally far apart (even_).
-  std::int64_t row_step(const location& l) const {
-    if (height_ == 1) return 0;
-    const auto size = static_cast<std::int64_t>(l.element_size);
-    const auto number = static_cast<std::size_t>(l.index);
-    switch (l.where) {
-      case location::memory::slot: return width_ * size;
-      case location::memory::kept: return p_.axes.columns * size;
-      case location::memory::row_slot: return size;
-      case location::memory::stream:
-        return l.extent == value_class::single ? 0 : (offset(number, 1) - offset(number, 0)) * size;
-      case location::memory::external: return external_[number].pitch * size;
-      default: return 0;
-    }
-  }
-
   // f(operands, row) for the rows [0, rows) of a command; the pointers go from row to row by
   // adding, which costs a tenth of finding them.
   template <class F>
@@ -265,8 +249,9 @@ class tile_runner {
     std::array<std::int64_t, ir::region::max_leaves> steps;
     const auto count = static_cast<std::size_t>(c.operand_count);
     for (std::size_t k = 0; k < count; ++k) {
-      pointers[k] = address(operands[k], 0);
-      steps[k] = row_step(operands[k]);
+      std::byte* const first = address(operands[k], 0);
+      pointers[k] = first;
+      if (rows > 1) steps[k] = address(operands[k], 1) - first;
     }
     for (std::int64_t row = 0;;) {
       f(pointers.data(), row);
@@ -340,7 +325,7 @@ class tile_runner {
     };
     if (c.padded) return at_once((rows + row_padding - 1) / row_padding * row_padding);
     if (!c.by_row) return at_once(rows * columns);
-    const std::int64_t to_step = row_step(c.target);
+    const std::int64_t to_step = rows > 1 ? address(c.target, 1) - to : 0;
     for_each_row(c, operands, rows, [&](const void* const* from, std::int64_t row) {
       c.function(columns, from, even_ ? to + row * to_step : address(c.target, row));
     });
