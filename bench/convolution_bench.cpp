@@ -61,23 +61,17 @@ void forward_sinter(benchmark::State& state) {
   count_flops(state, o.at.flops());
 }
 
-// The gradients alone: the loss is linear in the result, so the forward product is not needed.
-void input_gradient_sinter(benchmark::State& state) {
+// The gradient of operand 0, the image, or 1, the weights, alone: the loss is linear in the result,
+// so the forward product is not needed.
+template <int Operand>
+void gradient_sinter(benchmark::State& state) {
   operands o(state);
   auto f = sn::fuse([](auto x, auto w, auto seed) {
-    return sn::gradients(sn::sum(sn::conv2d(x, w, {.padding = 1}) * seed), x)[0];
+    const auto loss = sn::sum(sn::conv2d(x, w, {.padding = 1}) * seed);
+    return sn::gradients(loss, Operand == 0 ? x : w)[0];
   });
-  sn::tensor<float, 4> dx(o.x);
-  for (auto _ : state) f.into(dx)(o.x, o.w, o.y);
-  count_flops(state, o.at.flops());
-}
-void weight_gradient_sinter(benchmark::State& state) {
-  operands o(state);
-  auto f = sn::fuse([](auto x, auto w, auto seed) {
-    return sn::gradients(sn::sum(sn::conv2d(x, w, {.padding = 1}) * seed), w)[0];
-  });
-  sn::tensor<float, 4> dw(o.w);
-  for (auto _ : state) f.into(dw)(o.x, o.w, o.y);
+  sn::tensor<float, 4> gradient(Operand == 0 ? o.x : o.w);
+  for (auto _ : state) f.into(gradient)(o.x, o.w, o.y);
   count_flops(state, o.at.flops());
 }
 
@@ -155,9 +149,9 @@ void weight_gradient_eigen(benchmark::State& state) {
 void name_layers(benchmark::internal::Benchmark* b) { b->DenseRange(0, 2)->UseRealTime(); }
 BENCHMARK(forward_sinter)->Name("convolution/sinter")->Apply(name_layers);
 BENCHMARK(forward_eigen)->Name("convolution/eigen")->Apply(name_layers);
-BENCHMARK(input_gradient_sinter)->Name("input_gradient/sinter")->Apply(name_layers);
+BENCHMARK(gradient_sinter<0>)->Name("input_gradient/sinter")->Apply(name_layers);
 BENCHMARK(input_gradient_eigen)->Name("input_gradient/eigen")->Apply(name_layers);
-BENCHMARK(weight_gradient_sinter)->Name("weight_gradient/sinter")->Apply(name_layers);
+BENCHMARK(gradient_sinter<1>)->Name("weight_gradient/sinter")->Apply(name_layers);
 BENCHMARK(weight_gradient_eigen)->Name("weight_gradient/eigen")->Apply(name_layers);
 
 }  // namespace
