@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Matrix products on one thread: what includes Eigen, beside gathered_mapper.hpp. Floats run on its
-// block-panel kernel inside loops of our own, whose block sizes depend on shape and instruction set
-// alone (Eigen takes its own from the caches it detects and the number of threads, and with them
-// the bits of the result). Integers run on plain loops.
+// Matrix products on one thread. Floats run on Eigen's block-panel kernel inside loops of our own,
+// whose block sizes depend on shape and instruction set alone (Eigen takes its own from the caches
+// it detects and the number of threads, and with them the bits of the result). Integers run on
+// plain loops.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +23,7 @@
 #include <sinter/exec/copy.hpp>
 #include <sinter/exec/gathered_mapper.hpp>
 #include <sinter/exec/gemv.hpp>
+#include <sinter/exec/panel_kernel.hpp>
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/exec/simd.hpp>
@@ -212,10 +213,7 @@ constexpr std::int64_t packed_slab_place(std::int64_t k, std::int64_t i, std::in
 // C is added to.
 template <Floating T>
 void block_panel_product(const matrix_product& product) {
-  using namespace Eigen::internal;
-  using index = Eigen::Index;
-  using traits = gebp_traits<T, T>;
-  using result_mapper = blas_data_mapper<T, index, Eigen::ColMajor, Eigen::Unaligned, 1>;
+  using traits = Eigen::internal::gebp_traits<T, T>;
   const auto [m, n, k] = std::array{product.m, product.n, product.k};
   const gemm_blocking blocking = blocking_of<T>(m, n, k);
   auto* packed_b = static_cast<T*>(product.workspace);
@@ -226,8 +224,7 @@ void block_panel_product(const matrix_product& product) {
   static_assert(gemm_column_unit % traits::mr == 0 && 384 % gemm_column_unit == 0);
   const std::int64_t whole = product.packed_columns != 0 ? product.packed_columns : n;
 
-  gebp_kernel<T, T, index, result_mapper, traits::mr, traits::nr, false, false> multiply;
-  const result_mapper result(static_cast<T*>(product.c), product.ldc);
+  auto* const c = static_cast<T*>(product.c);
   for (std::int64_t i = 0; i < m; i += blocking.slab) {
     const std::int64_t rows = std::min(blocking.slab, m - i);
     for (std::int64_t p = 0; p < k; p += blocking.depth) {
@@ -245,7 +242,7 @@ void block_panel_product(const matrix_product& product) {
                   packed_place(whole, p, product.packed_first + j, depth);
         else
           pack_panel<T>(product, p, j, depth, columns, packed_b);
-        multiply(result.getSubMapper(j, i), panel, slab, columns, depth, rows, T(1));
+        multiply_panels(c + i * product.ldc + j, product.ldc, panel, slab, columns, depth, rows);
       }
     }
   }
