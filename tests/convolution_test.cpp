@@ -120,7 +120,7 @@ void check_all() {
   check_gathered<T>({{{17, 7}}, {{14, 50}, {14, 1}}}, {places, window});
   check_gathered<T>({{{2, 400}, {5, 3}}, {{14, 50}, {14, 1}}}, {places, spread});
   check_gathered<T>({{{3, 500}, {11, 1}}, {{45, 11}}}, {backwards, {{2, 60}, {49, 1}}});
-  // More than a panel of columns (384), of depth (384) and a slab of rows (1024).
+  // More than a panel of columns (192), of depth (192) and a slab of rows (1024).
   check_gathered<T>({{{3, 400}, {350, 1}}, {{401, 1200}}}, {{{401, 3}}, {{20, 21}, {20, 1}}});
 }
 
@@ -164,9 +164,11 @@ TEST_CASE("how the gradient of an image is read is chosen by what both ways take
     return plan.find("slice [s0, s4, s2, s3]") != std::string::npos;
   };
   auto nominal = sn::fuse(inner);
-  // On a machine where products pack so slowly that they read no windows.
+  // On a machine where products pack so slowly, and rows are so expensive, that products read no
+  // windows, gathered or copied.
   sn::program_options slow;
   slow.machine.packed_element *= 300;
+  slow.machine.row *= 300;
   auto adds_rows = sn::fuse(inner, slow);
   // Without that rule the gradient is no sum of slices, but a slice of a sum alone.
   slow.disabled_rules = {"sum-few-windows"};

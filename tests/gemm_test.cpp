@@ -50,15 +50,20 @@ void check_shape(std::int64_t m, std::int64_t n, std::int64_t k) {
   aligned_workspace workspace(exec::gemm_workspace_bytes(sn::dtype_of<T>, m, n, k));
   for (const bool transpose_a : {false, true})
     for (const bool transpose_b : {false, true})
-      for (const bool accumulate : {false, true}) {
+      for (const auto& [accumulate, in_place] :
+           {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+        if (transpose_b && in_place) continue;
         const std::int64_t lda = (transpose_a ? m : k) + 3, ldb = (transpose_b ? k : n) + 1,
                            ldc = n + 2;
         const std::vector<T> a = some_values<T>((transpose_a ? k : m) * lda, 1);
         const std::vector<T> b = some_values<T>((transpose_b ? n : k) * ldb, 2);
         std::vector<T> c = some_values<T>(m * ldc, 3);
         const std::vector<T> before = c;
-        exec::gemm<T>({m, n, k, a.data(), lda, transpose_a, b.data(), ldb, transpose_b, c.data(),
-                       ldc, accumulate, workspace.get()});
+        exec::matrix_product product{
+            m,   n,           k,        a.data(), lda,        transpose_a,    b.data(),
+            ldb, transpose_b, c.data(), ldc,      accumulate, workspace.get()};
+        product.in_place = in_place;
+        exec::gemm<T>(product);
         int wrong = 0;
         for (std::int64_t i = 0; i < m; ++i)
           for (std::int64_t j = 0; j < ldc; ++j) {
@@ -94,6 +99,10 @@ TEST_CASE_TEMPLATE("products of every kind of shape", T, float, double) {
     for (const std::int64_t n : {1, 3, 16, 49, 100})
       for (const std::int64_t k : {0, 1, 4, 31, 70}) check_shape<T>(m, n, k);
   check_shape<T>(65, 400, 500);  // more than one block each way
+  for (const std::int64_t k : {1, 31, 400}) {
+    check_shape<T>(70, 150, k);
+    check_shape<T>(131, 128, k);
+  }
   check_shape<T>(1, 300, 777);
   check_shape<T>(300, 1, 777);
 }
@@ -108,8 +117,11 @@ TEST_CASE_TEMPLATE("products of integers", T, std::uint8_t, std::int32_t, std::i
 
 TEST_CASE("a matrix that was packed before gives the same bits") {
   // More columns than a panel, more depth than a piece, and a vector, which reads b itself.
-  for (const auto& extents :
-       {std::array<std::int64_t, 3>{8, 50, 20}, {33, 401, 900}, {5, 96, 385}, {1, 70, 40}})
+  for (const auto& extents : {std::array<std::int64_t, 3>{8, 50, 20},
+                              {33, 401, 900},
+                              {66, 401, 900},
+                              {5, 96, 385},
+                              {1, 70, 40}})
     for (const bool transpose_b : {false, true}) {
       const std::int64_t m = extents[0], n = extents[1], k = extents[2];
       CAPTURE(m);
@@ -144,8 +156,11 @@ TEST_CASE("a matrix that was packed before gives the same bits") {
 }
 
 TEST_CASE_TEMPLATE("some columns of a packed matrix, which alone is at hand", T, float, double) {
-  for (const auto& extents :
-       {std::array<std::int64_t, 3>{8, 500, 20}, {33, 901, 900}, {1, 970, 40}, {2, 49, 1}}) {
+  for (const auto& extents : {std::array<std::int64_t, 3>{8, 500, 20},
+                              {33, 901, 900},
+                              {66, 901, 900},
+                              {1, 970, 40},
+                              {2, 49, 1}}) {
     const std::int64_t m = extents[0], n = extents[1], k = extents[2];
     CAPTURE(m);
     CAPTURE(n);
@@ -188,8 +203,10 @@ TEST_CASE_TEMPLATE("a left matrix that was packed before gives the same bits", T
   // More rows than a slab, more depth than a piece, rests of both; a vector reads a itself.
   for (const auto& extents : {std::array<std::int64_t, 3>{8, 50, 20},
                               {1027, 60, 30},
+                              {1027, 130, 30},
                               {33, 40, 900},
                               {2049, 3, 390},
+                              {2049, 131, 390},
                               {70, 1, 40}})
     for (const bool transpose_a : {false, true}) {
       const std::int64_t m = extents[0], n = extents[1], k = extents[2];

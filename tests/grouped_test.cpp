@@ -232,7 +232,7 @@ TEST_CASE("operands without unit strides are copied, each to a place of its own"
 
 TEST_CASE("what grouping saves: a launch each, and packing while packed rows are kept") {
   const auto saved = [](std::int64_t rows, std::int64_t depth) {
-    const layer l{{}, rows, depth, {{64}, {64}, {64}}};
+    const layer l{{}, rows, depth, {{192}, {192}, {192}}};
     double alone = 0;
     for (int i = 0; i < 3; ++i) alone += plan_of(graph_of(l, i)).cost;
     return alone - plan_of(graph_of(l)).cost;

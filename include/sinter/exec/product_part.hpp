@@ -83,9 +83,10 @@ class product_part {
     return std::ranges::all_of(right_, [&](const right_operand& b) { return b.is_shared(axis); });
   }
   /// Divides the product into blocks, m being its rows after batches were folded.
-  void divide(std::int64_t m, std::int64_t k) {
+  void divide(std::int64_t m, std::int64_t k, bool gathers_left) {
     m_ = m;
     k_ = k;
+    for (right_operand& b : right_) b.set_left(m, gathers_left);
     grid_ = gemm_block_grid(m, n_, k);
     detail::require_step(nest_->inner_axes <= 1, *nest_, "the rows of a product are its last axis");
     if (nest_->inner_axes > 0) {  // reductions over rows need whole ones
@@ -126,8 +127,9 @@ class product_part {
   bool is_gathered() const { return right_.front().is_gathered(); }
   /// Does a block of this many rows read packed operands?
   bool reads_packed(std::int64_t rows) const {
-    return right_.front().is_packed() || is_gathered() ||
-           gemm_packs(type_, rows, std::min(grid_.columns, n_), k_);
+    return std::ranges::any_of(right_, [&](const right_operand& b) {
+      return b.reads_packed(rows, std::min(grid_.columns, n_), k_);
+    });
   }
 
   /// The rows of `left` in block `column_block` of the columns.

@@ -12,6 +12,7 @@
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/product_operand.hpp>
 #include <sinter/exec/run_memory.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::exec {
 
@@ -20,12 +21,22 @@ class right_operand {
   // Operand `access` of the nest; `copy` as scratch_buffer of product_operand.
   right_operand(const kernel_table& kernels, const planning::nest& nest, std::size_t access,
                 bool transpose, dtype type, int copy)
-      : nest_(&nest), packed_(nest.packed_b), buffer_(nest.accesses[access].buffer) {
+      : nest_(&nest), packed_(nest.packed_b), type_(type), buffer_(nest.accesses[access].buffer) {
     if (!packed_) stored_.emplace(kernels, nest, access, transpose, type, copy);
   }
 
   bool is_packed() const { return packed_; }
   bool is_gathered() const { return !packed_ && stored_->is_gathered(); }
+  /// Says of how many rows the product is, and whether its left side is gathered: of all of it, so
+  /// that a block is added up like the rest.
+  void set_left(std::int64_t m, bool gathered) {
+    in_place_ = is_floating(type_) && !packed_ && !gathered && !is_gathered() &&
+                planning::multiplies_in_place(m, columns_, stored_->transposed());
+  }
+  /// Do blocks of these extents read packed operands?
+  bool reads_packed(std::int64_t m, std::int64_t n, std::int64_t k) const {
+    return packed_ || is_gathered() || (!in_place_ && gemm_packs(type_, m, n, k));
+  }
 
   // Of k rows and n columns.
   void bind(const binding& at, std::size_t batch_axes, std::int64_t k, std::int64_t n,
@@ -65,12 +76,15 @@ class right_operand {
       product.packed_first = column;
     } else {
       stored_->set_right(product, memory, batch_shape, batch, column);
+      product.in_place = in_place_;
     }
   }
 
  private:
   const planning::nest* nest_;
   bool packed_;
+  bool in_place_ = false;
+  dtype type_;
   int buffer_;
   std::int64_t columns_ = 0;
   std::optional<product_operand> stored_;

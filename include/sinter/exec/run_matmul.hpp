@@ -58,7 +58,7 @@ class matmul_nest {
     const product_part* widest = nullptr;
     column_blocks_ = 0;
     for (product_part& part : parts_) {
-      part.divide(m_, k);
+      part.divide(m_, k, a_.is_gathered());
       if (widest == nullptr || part.columns() > widest->columns()) widest = &part;
       column_blocks_ += part.column_blocks();
     }

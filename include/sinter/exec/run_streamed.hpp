@@ -165,7 +165,8 @@ class streamed_nest {
         take(std::max(gemm_workspace_bytes(type_, block_rows_, block_columns_, depth_),
                       gemm_workspace_bytes(type_, block_rows_, width_, block_columns_)));
     packed_keys_ = gemm_packed_elements(block_columns_, depth_);
-    packed_values_ = gemm_packed_elements(width_, block_columns_);
+    packs_values_ = !planning::multiplies_in_place(rows_, width_, values_.transposed());
+    packed_values_ = packs_values_ ? gemm_packed_elements(width_, block_columns_) : 0;
     const std::size_t packed_bytes =
         elements(divide_up(columns_, block_columns_) * (packed_keys_ + packed_values_));
     packs_once_ = !has_hidden_ && row_blocks_ > 1 && packed_bytes <= planning::packed_scores_limit;
@@ -248,7 +249,8 @@ class streamed_nest {
                             .c = sums.at,
                             .ldc = sums.pitch,
                             .accumulate = column > 0,
-                            .workspace = scratch + workspace_offset_};
+                            .workspace = scratch + workspace_offset_,
+                            .in_place = !packs_values_};
       if (packs_once_)
         use_packed(memory, scratch, batch, column / block_columns_, first, second);
       else if (b_.is_computed())
@@ -280,13 +282,15 @@ class streamed_nest {
       first.pack_into = left;
       multiply_(first);
       first.pack_into = nullptr;
-      second.pack_into = right;
-      multiply_(second);
-      second.pack_into = nullptr;
+      if (packs_values_) {
+        second.pack_into = right;
+        multiply_(second);
+        second.pack_into = nullptr;
+      }
       ++state.count;
     }
     first.packed_b = left;
-    second.packed_b = right;
+    if (packs_values_) second.packed_b = right;
   }
 
   // Keys [column, column + columns), computed now unless this thread has them; those of a batch are
@@ -337,7 +341,8 @@ class streamed_nest {
   std::int64_t batch_ = 1, rows_ = 0, columns_ = 0, depth_ = 0, width_ = 0;
   std::int64_t block_rows_ = 1, block_columns_ = 1, row_blocks_ = 1;
   strided_view result_;
-  bool has_rest_ = false, has_hidden_ = false, packs_once_ = false, keeps_keys_ = false;
+  bool has_rest_ = false, has_hidden_ = false, packs_once_ = false, packs_values_ = false,
+       keeps_keys_ = false;
   std::int64_t hidden_offset_ = 0;
   std::int64_t packed_keys_ = 0, packed_values_ = 0;  // elements per block of columns
   std::size_t scores_offset_ = 0, sums_offset_ = 0, states_offset_ = 0, workspace_offset_ = 0,

@@ -230,9 +230,9 @@ class machine_measurement {
       return g.run(out_, longer).measured;
     };
     // time = 2 m n k * flop + (m k + k n) * packed, the rest of it left out
-    constexpr double cube = 384, rows = 48, side = 768;
+    constexpr double cube = 384, rows = 72, side = 768;
     const double cube_time = product(384, 384, 384) - out_.launch,
-                 flat_time = product(48, 768, 768) - out_.launch;
+                 flat_time = product(72, 768, 768) - out_.launch;
     const double a = 2 * cube * cube * cube, b = 2 * cube * cube, c = 2 * rows * side * side,
                  d = rows * side + side * side;
     const double determinant = a * d - b * c;

@@ -66,7 +66,7 @@ class product_item : private item_draft {
     });
     std::int64_t widest = -1, rows = 1, column_blocks = 0;
     for (exec::product_part& part : parts) {
-      part.divide(m, k);
+      part.divide(m, k, a.is_gathered());
       if (part.columns() > widest) widest = part.columns(), rows = part.block_rows();
       column_blocks += part.column_blocks();
     }
@@ -117,10 +117,8 @@ class product_item : private item_draft {
     exec::detail::gemm_blocking inner{std::max<std::int64_t>(1, k), columns, rows};
     const std::int64_t some_rows = std::min(rows, m),
                        some_columns = std::min(columns, part.columns());
-    if (exec::gemm_packs(type, some_rows, some_columns, k) || planning::is_gathered(n, 0) ||
-        planning::is_gathered(n, 1))
-      inner = type == dtype::f32 ? exec::detail::blocking_of<float>(some_rows, some_columns, k)
-                                 : exec::detail::blocking_of<double>(some_rows, some_columns, k);
+    if (part.reads_packed(some_rows) || planning::is_gathered(n, 0))
+      inner = exec::detail::blocking_of(some_rows, some_columns, k);
     it.loops = {make_loop(folded.batch, 1, 1), make_loop(folded.rows, rows, inner.slab),
                 make_loop({static_cast<int>(rank)}, k, inner.depth),
                 make_loop({static_cast<int>(rank) - 1}, columns, inner.panel, lanes_of(type))};
@@ -221,10 +219,12 @@ class product_item : private item_draft {
 
     const std::int64_t row_blocks = planning::pieces_of(std::max<std::int64_t>(1, rows), d.rows);
     const bool hides = n.hidden.any && rows == space[rank - 2];
-    const std::int64_t packed = bytes(
-        planning::pieces_of(columns, d.columns) * (exec::gemm_packed_elements(d.columns, depth) +
-                                                   exec::gemm_packed_elements(width, d.columns)),
-        type);
+    const bool packs_values = !planning::multiplies_in_place(rows, width, values.transposed());
+    const std::int64_t packed =
+        bytes(planning::pieces_of(columns, d.columns) *
+                  (exec::gemm_packed_elements(d.columns, depth) +
+                   (packs_values ? exec::gemm_packed_elements(width, d.columns) : 0)),
+              type);
     const bool packs_once = !hides && row_blocks > 1 &&
                             packed <= static_cast<std::int64_t>(planning::packed_scores_limit);
     if (packs_once)

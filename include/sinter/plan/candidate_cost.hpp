@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <sinter/plan/candidate_nest.hpp>
+#include <sinter/plan/division.hpp>
 #include <sinter/plan/machine.hpp>
 #include <sinter/plan/view.hpp>
 
@@ -88,7 +89,8 @@ class candidate_cost {
       const cut& inside = c.parts.empty() ? c.inside : part(c.parts[0]).inside;
       // The left factor is packed once, or read and packed for each product.
       if (keeps_left(inside))
-        work -= shared * packing_work(g_[inside.factors[0]], machine_);
+        work -=
+            std::max(0, packing_products(c) - 1) * packing_work(g_[inside.factors[0]], machine_);
       else
         memory += shared * traffic(resolve(g_, inside.factors[0]).base);
     }
@@ -99,7 +101,7 @@ class candidate_cost {
   double work_of(const candidate& c) const {
     double work = 0;
     for (const auto& [v, f] : c.inside.body)
-      work += body_work(v, g_[v].forms[static_cast<std::size_t>(f)]);
+      work += body_work(c, v, g_[v].forms[static_cast<std::size_t>(f)]);
     work += strided_loads(c);
     switch (c.kind) {
       case nest_kind::column:
@@ -121,7 +123,7 @@ class candidate_cost {
         for (int i : c.parts) work += work_of(part(i));
         break;
       case nest_kind::matmul:
-        work -= packing_of(c);
+        if (packs(c, c.inside.product, cuts_.product_form(c.inside))) work -= packing_of(c);
         for (std::size_t k = 0; k < c.gathered.size(); ++k)
           if (c.gathered[k] >= 0)
             work += gathered_share * machine_.packed_element * g_[c.inside.factors[k]].elements;
@@ -172,15 +174,49 @@ class candidate_cost {
     return out;
   }
 
-  double body_work(int v, const form& f) const {
+  // Is the right side of a product the same matrix for all batches? They are more rows then.
+  bool shares_right(const form& f) const {
+    const ir::symbolic_shape& shape = g_[f.operands[1]].shape;
+    const std::size_t rank = shape.size();
+    return g_[resolve(g_, f.operands[1]).base].elements <=
+           static_cast<double>(g_.extent(shape[rank - 1])) *
+               static_cast<double>(g_.extent(shape[rank - 2]));
+  }
+
+  // Does the product that form f of v is read packed operands?
+  bool packs(const candidate& c, int v, const form& f) const {
+    if (std::ranges::any_of(c.gathered, [](int view) { return view >= 0; })) return true;
+    const ir::symbolic_shape& shape = g_[v].shape;
+    const std::size_t rank = shape.size();
+    const std::int64_t columns = g_.extent(shape[rank - 1]);
+    const std::int64_t rows = shares_right(f) ? static_cast<std::int64_t>(g_[v].elements) /
+                                                    std::max<std::int64_t>(1, columns)
+                                              : g_.extent(shape[rank - 2]);
+    const bool turned = std::ranges::any_of(resolve(g_, f.operands[1]).steps, scatters_last_axis);
+    return !multiplies_in_place(rows, columns, turned != (g_.payload(f).attributes[1] != 0));
+  }
+
+  // How many products of the nest read their left factor packed.
+  int packing_products(const candidate& c) const {
+    int products = 0;
+    for (const auto& [v, f] : c.inside.body) {
+      const form& each = g_[v].forms[static_cast<std::size_t>(f)];
+      if (each.fused < 0 && each.code == ir::op::matmul && packs(c, v, each)) ++products;
+    }
+    for (int i : c.parts) products += packing_products(part(i));
+    return products;
+  }
+
+  double body_work(const candidate& c, int v, const form& f) const {
     if (f.fused < 0 && f.code == ir::op::matmul) {
       const value_class& a = g_[f.operands[0]];
       const std::size_t rank = a.shape.size();
       const double k = static_cast<double>(
           g_.extent(a.shape[g_.payload(f).attributes[0] != 0 ? rank - 2 : rank - 1]));
-      // Packing both operands once, and the product.
-      return 2 * machine_.flop * g_[v].elements * k * width_factor(g_[v].type) +
-             packing_work(a, machine_) + packing_work(g_[f.operands[1]], machine_);
+      const value_class& b = g_[shares_right(f) ? resolve(g_, f.operands[1]).base : f.operands[1]];
+      const double packing =
+          packs(c, v, f) ? packing_work(a, machine_) + packing_work(b, machine_) : 0;
+      return 2 * machine_.flop * g_[v].elements * k * width_factor(g_[v].type) + packing;
     }
     const bool reduces = f.fused < 0 && ir::info(f.code).kind == ir::kind::reduction;
     return f.work * (reduces ? g_[f.operands[0]].elements : g_[v].elements);
@@ -195,7 +231,10 @@ class candidate_cost {
     const double row_blocks = streamed_row_blocks(g_, scores);
     const double column_blocks =
         std::ceil(static_cast<double>(g_.extent(scores.shape[rank - 1])) / 512);
-    const double packed = g_[c.weighted.values].elements * row_blocks +
+    const bool packs_values =
+        !multiplies_in_place(static_cast<std::int64_t>(row_blocks) * 128,
+                             static_cast<std::int64_t>(n), c.weighted.transpose_values);
+    const double packed = (packs_values ? g_[c.weighted.values].elements * row_blocks : 0) +
                           g_[c.inside.factors[1]].elements * (row_blocks - 1);
     return 2 * machine_.flop * scores.elements * n * width_factor(scores.type) +
            scores.elements * (micro_work(ir::op::exp, scores.type, machine_) +

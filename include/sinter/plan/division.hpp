@@ -76,6 +76,15 @@ constexpr column_division divide_columns(std::int64_t batch, std::int64_t reduce
   return out;
 }
 
+/// Sides of a product up to which the other operand is not worth packing: as they are, such
+/// products take 3 to 40 % less time on Zen 5 (sides of 10 to 4096).
+inline constexpr std::int64_t in_place_rows = 64, in_place_columns = 128;
+
+/// Does a product of floats read its operands where they are? A transposed right side is packed.
+constexpr bool multiplies_in_place(std::int64_t rows, std::int64_t columns, bool transposed_right) {
+  return !transposed_right && (rows <= in_place_rows || columns <= in_place_columns);
+}
+
 /// Rows of a block of products of m rows: `rows`, or a little more where the last block would be so
 /// small that it is multiplied in another way (packs(rows) is false) than the rest.
 template <class Packs>
