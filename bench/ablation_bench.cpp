@@ -97,6 +97,18 @@ void groups() {
     }
 }
 
+// Distances from the mean, or exponentials, are needed by a reduction and by what is normalised.
+void recomputation() {
+  const sn::program_options off{.nests = {.recompute = false}};
+  const auto x = numbers<2>(8192, 512);
+  compare(
+      "recompute/batch_norm", off,
+      [](auto m) { return (m - sn::mean(m, 0, true)) * sn::rsqrt(sn::var(m, 0, true) + 1e-5f); }, x,
+      x);
+  compare(
+      "recompute/softmax_columns", off, [](auto m) { return sn::softmax(m, 0); }, x, x);
+}
+
 // Eight cheap ops, whose passes over memory are most of the work.
 constexpr auto chain = [](auto x, auto y) {
   return sn::maximum((x * y + x) * 0.5f - y, x * 0.25f) * y + x;
@@ -131,6 +143,7 @@ int main(int argc, char** argv) {
   epilogues();
   attention();
   groups();
+  recomputation();
   instructions();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

@@ -22,7 +22,7 @@ using sinter::ir::op;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t rounds = 4096;
 constexpr std::int64_t floats_per_round = (std::int64_t{1} << 32) / rounds;
 
@@ -33,6 +33,9 @@ struct function {
   double (*reference)(double x);
   // Of a value, in what the bound counts.
   double (*error)(float x, float got, double want);
+  // What is larger is left to the C library, which need not be compared with itself more often than
+  // in the first round.
+  float own_range = infinity;
 };
 
 template <op Op>
@@ -58,6 +61,17 @@ double relative_to_x(float x, float got, double want) {
   return std::isnan(got) ? infinity : std::abs(static_cast<double>(got) - want) / unit;
 }
 
+// What the sum leaves of its bits, where it does not cancel.
+double in_ulps_from_minus_one(float x, float got, double want) {
+  return x < -1 ? 0 : test_support::ulps(got, want);
+}
+
+double gelu(double x) { return x / 2 * std::erfc(-x * std::sqrt(0.5)); }
+double gelu_tanh(double x) {
+  const double u = 1.5957691216057307 * (x + 0.044715 * x * x * x);
+  return x / (1 + std::exp(-u));
+}
+
 constexpr std::array functions{
     function{"exp", 1.2, compute<op::exp>, [](double x) { return std::exp(x); }, in_ulps},
     function{"exp2", 1.2, compute<op::exp2>, [](double x) { return std::exp2(x); }, in_ulps},
@@ -72,16 +86,12 @@ constexpr std::array functions{
     function{"softplus", 3, compute<op::softplus>,
              [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); },
              in_ulps},
-    function{"gelu", 2, compute<op::gelu>,
-             [](double x) { return x / 2 * std::erfc(-x * std::sqrt(0.5)); }, relative_to_x},
-    function{"gelu_tanh", 2, compute<op::gelu_tanh>,
-             [](double x) {
-               const double u = 1.5957691216057307 * (x + 0.044715 * x * x * x);
-               return x / (1 + std::exp(-u));
-             },
-             relative_to_x},
-    function{"sin", 2.6, compute<op::sin>, [](double x) { return std::sin(x); }, in_ulps},
-    function{"cos", 2.6, compute<op::cos>, [](double x) { return std::cos(x); }, in_ulps},
+    function{"gelu", 2, compute<op::gelu>, gelu, relative_to_x},
+    function{"gelu from -1", 3, compute<op::gelu>, gelu, in_ulps_from_minus_one},
+    function{"gelu_tanh", 2, compute<op::gelu_tanh>, gelu_tanh, relative_to_x},
+    function{"gelu_tanh from -1", 3, compute<op::gelu_tanh>, gelu_tanh, in_ulps_from_minus_one},
+    function{"sin", 2.6, compute<op::sin>, [](double x) { return std::sin(x); }, in_ulps, 8192},
+    function{"cos", 2.6, compute<op::cos>, [](double x) { return std::cos(x); }, in_ulps, 8192},
     function{"sqrt", 0.5, compute<op::sqrt>, [](double x) { return std::sqrt(x); }, in_ulps},
     function{"rsqrt", 1.5, compute<op::rsqrt>, [](double x) { return 1 / std::sqrt(x); }, in_ulps},
 };
@@ -91,18 +101,23 @@ struct worst {
   float at = 0;
 };
 
-// All floats whose bits are `phase` modulo `rounds`.
-worst check_round(const function& f, std::uint32_t phase) {
+float float_at(std::int64_t place, std::uint32_t phase) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(place * rounds) + phase);
+}
+
+// All floats whose bits are `phase` modulo `rounds`; of blocks of one sign that begin beyond
+// `range`, none.
+worst check_round(const function& f, std::uint32_t phase, float range) {
   worst out;
   constexpr std::int64_t block = 4096;
 #pragma omp parallel for schedule(dynamic)
   for (std::int64_t first = 0; first < floats_per_round; first += block) {
     worst here;
+    if (std::abs(float_at(first, phase)) > range) continue;
     for (std::int64_t i = first; i < first + block; i += exec::lanes<float>) {
       alignas(64) float x[static_cast<std::size_t>(exec::lanes<float>)];
       alignas(64) float y[static_cast<std::size_t>(exec::lanes<float>)];
-      for (int lane = 0; lane < exec::lanes<float>; ++lane)
-        x[lane] = std::bit_cast<float>(static_cast<std::uint32_t>((i + lane) * rounds) + phase);
+      for (int lane = 0; lane < exec::lanes<float>; ++lane) x[lane] = float_at(i + lane, phase);
       f.compute(x, y);
       for (int lane = 0; lane < exec::lanes<float>; ++lane) {
         const double want = f.reference(static_cast<double>(x[lane]));
@@ -139,7 +154,7 @@ TEST_CASE("the functions of f32 keep their error bounds") {
     worst all;
     std::uint32_t round = 0;
     do {
-      const worst here = check_round(f, phase_of(round, seed));
+      const worst here = check_round(f, phase_of(round, seed), round == 0 ? infinity : f.own_range);
       if (!(here.error <= all.error)) all = here;
     } while (++round < rounds && clock::now() < own_end);
     if (seconds != nullptr)

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -31,11 +33,23 @@ double distance(const sn::tensor<float, 2>& a, const sn::tensor<float, 2>& b) {
   return most;
 }
 
-int nests_of(const std::string& explained) {
-  int count = 0;
-  for (std::size_t at = 0; (at = explained.find("\n  nest ", at)) != std::string::npos; ++at)
-    ++count;
-  return count;
+int count(const std::string& text, const std::string& part) {
+  int out = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++out;
+  return out;
+}
+
+int nests_of(const std::string& explained) { return count(explained, "\n  nest "); }
+
+// What `explain` calls the nests of a plan.
+std::vector<int> numbers_of(const std::string& explained) {
+  const std::string head = "nests by number (nest_policy::without):";
+  const std::size_t at = explained.find(head);
+  REQUIRE(at != std::string::npos);
+  std::istringstream line(explained.substr(at + head.size(), explained.find('\n', at) - at));
+  std::vector<int> out;
+  for (int each = 0; line >> each;) out.push_back(each);
+  return out;
 }
 
 // Nests with all kinds, and without those that `policy` switches off.
@@ -73,4 +87,59 @@ TEST_CASE("without groups products of one left side are nests of their own") {
       [](auto x, auto a, auto b) { return sn::matmul(x, a) + sn::tanh(sn::matmul(x, b)); },
       {.epilogues = false, .grouped = false}, numbers(16, 64, 8), numbers(64, 48, 9),
       numbers(64, 48, 10));
+}
+
+TEST_CASE("without recomputation what several nests need is stored once") {
+  // Distances from the mean, for the variance and for the result; inside of superinstructions, too.
+  const auto f = [](auto x) { return (x - sn::mean(x, 0, true)) / sn::sqrt(sn::var(x, 0, true)); };
+  const auto x = numbers(60, 33, 11);
+  for (const bool fused : {true, false}) {
+    INFO("superinstructions: " << fused);
+    auto all = sn::fuse(f, {.superinstructions = fused});
+    auto few = sn::fuse(f, {.superinstructions = fused, .nests = {.recompute = false}});
+    CHECK(distance(all(x), few(x)) < 1e-5);
+    // With micro-ops storing it is cheaper in any case.
+    if (fused) CHECK(count(all.explain(x), "sub") == 2);
+    CHECK(count(few.explain(x), "sub") == 1);
+  }
+}
+
+TEST_CASE("without recomputation what one nest needs several times stays inside") {
+  const auto f = [](auto x) { return sn::softmax(x); };
+  const auto x = numbers(60, 33, 12);
+  auto all = sn::fuse(f);
+  auto few = sn::fuse(f, {.nests = {.recompute = false}});
+  CHECK(nests_of(few.explain(x)) == nests_of(all.explain(x)));
+}
+
+TEST_CASE("without recomputation a budget of memory is not met by it") {
+  const auto f = [](auto x, auto w) {
+    auto a = sn::tanh(sn::matmul(x, w)), b = sn::tanh(sn::matmul(a, w)),
+         c = sn::tanh(sn::matmul(b, w));
+    return sn::gradients(sn::sum(sn::square(c)), w);
+  };
+  const auto x = numbers(64, 32, 13), w = numbers(32, 32, 14);
+  auto few = sn::fuse(f, {.memory_budget = 100, .nests = {.recompute = false}});
+  const std::string explained = few.explain(x, w);
+  CHECK(explained.find("budget: ") != std::string::npos);
+  CHECK(explained.find("not kept: ") != std::string::npos);
+  CHECK(explained.find("; 0 times a value is computed again") != std::string::npos);
+}
+
+TEST_CASE("a nest can be ruled out by its number, and another does its work") {
+  const auto f = [](auto x, auto w) { return sn::softmax(sn::relu(sn::matmul(x, w) + 1.0f)); };
+  const auto x = numbers(17, 40, 15), w = numbers(40, 23, 16);
+  auto chosen = sn::fuse(f);
+  const auto expected = chosen(x, w);
+  const std::string explained = chosen.explain(x, w);
+  const std::vector<int> numbers = numbers_of(explained);
+  CHECK(static_cast<int>(numbers.size()) == nests_of(explained));
+  for (const int number : numbers) {
+    auto other = sn::fuse(f, {.nests = {.without = {number}}});
+    CHECK(distance(expected, other(x, w)) < 1e-5);
+    const std::vector<int> instead = numbers_of(other.explain(x, w));
+    CHECK(std::ranges::find(instead, number) == instead.end());
+  }
+  // What there is not rules nothing out.
+  CHECK(numbers_of(sn::fuse(f, {.nests = {.without = {-1, 1 << 20}}}).explain(x, w)) == numbers);
 }

@@ -35,21 +35,41 @@ inline sn::tensor<std::int32_t, 1> labels_tensor(std::int64_t rows, std::int64_t
   return out;
 }
 
+inline sn::program_options options_without(const exclusion& x) {
+  const auto allows = [&](const char* kind) {
+    return std::ranges::find(x.kinds, kind) == x.kinds.end();
+  };
+  return {.superinstructions = allows("superinstructions"),
+          .nests = {.rows = allows("rows"),
+                    .epilogues = allows("epilogues"),
+                    .streamed = allows("streamed"),
+                    .grouped = allows("grouped"),
+                    .recompute = allows("recompute"),
+                    .without = x.nests}};
+}
+
+template <class Results, class Arguments>
+struct tensors {
+  Results results;
+  Arguments arguments;
+};
+
 template <class F, class Results, class Arguments>
 struct sinter_call {
   sn::fused<F> function;
-  Results results;
-  Arguments arguments;
+  std::shared_ptr<tensors<Results, Arguments>> with;
 
   void run() {
     std::apply(
         [&](auto&... result) {
-          std::apply([&](auto&... argument) { function.into(result...)(argument...); }, arguments);
+          std::apply([&](auto&... argument) { function.into(result...)(argument...); },
+                     with->arguments);
         },
-        results);
+        with->results);
   }
   std::string explain() {
-    return std::apply([&](auto&... argument) { return function.explain(argument...); }, arguments);
+    return std::apply([&](auto&... argument) { return function.explain(argument...); },
+                      with->arguments);
   }
 };
 
@@ -62,15 +82,23 @@ std::vector<float> values_of(const std::tuple<Tensors...>& tensors) {
   return out;
 }
 
-/// f.into(results...)(arguments...), again and again.
+/// f.into(results...)(arguments...), again and again. result(tensors): what it computed.
+template <class F, class Tensors, class Result>
+side side_of(F f, std::shared_ptr<Tensors> with, Result result, const exclusion& without = {}) {
+  using call = sinter_call<F, decltype(with->results), decltype(with->arguments)>;
+  const auto made = std::make_shared<call>(call{sn::fuse(f, options_without(without)), with});
+  return {.run = [made] { made->run(); },
+          .result = [with, result] { return result(*with); },
+          .explain = [made] { return made->explain(); },
+          .without = [=](const exclusion& x) { return side_of(f, with, result, x); }};
+}
+
 template <class F, class... Results, class... Arguments>
 side sinter_side(F f, std::tuple<Results...> results, Arguments... arguments) {
-  using call = sinter_call<F, std::tuple<Results...>, std::tuple<Arguments...>>;
-  const auto made = std::make_shared<call>(
-      call{sn::fuse(f), std::move(results), std::tuple(std::move(arguments)...)});
-  return {.run = [made] { made->run(); },
-          .result = [made] { return values_of(made->results); },
-          .explain = [made] { return made->explain(); }};
+  using all = tensors<std::tuple<Results...>, std::tuple<Arguments...>>;
+  return side_of(
+      f, std::make_shared<all>(all{std::move(results), std::tuple(std::move(arguments)...)}),
+      [](const all& with) { return values_of(with.results); });
 }
 template <class F, sn::extents_spec E, class... Arguments>
 side sinter_side(F f, sn::tensor<float, E> result, Arguments... arguments) {

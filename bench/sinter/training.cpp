@@ -11,21 +11,20 @@ namespace {
 // First on but the last, the rate.
 template <std::size_t First, class F, class... Arguments>
 side step_side(F f, Arguments... arguments) {
-  using call = sinter_call<F, std::tuple<sn::tensor<float, 0>>, std::tuple<Arguments...>>;
-  const auto made = std::make_shared<call>(
-      call{sn::fuse(f), std::tuple(sn::tensor<float, 0>()), std::tuple(std::move(arguments)...)});
-  return {.run = [made] { made->run(); },
-          .result =
-              [made] {
-                auto out = values_of(made->results);
-                [&]<std::size_t... I>(std::index_sequence<I...>) {
-                  (out.insert(out.end(), std::get<First + I>(made->arguments).begin(),
-                              std::get<First + I>(made->arguments).end()),
-                   ...);
-                }(std::make_index_sequence<sizeof...(Arguments) - First - 1>{});
-                return out;
-              },
-          .explain = [made] { return made->explain(); }};
+  using all = tensors<std::tuple<sn::tensor<float, 0>>, std::tuple<Arguments...>>;
+  const auto result = [](const all& with) {
+    auto out = values_of(with.results);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (out.insert(out.end(), std::get<First + I>(with.arguments).begin(),
+                  std::get<First + I>(with.arguments).end()),
+       ...);
+    }(std::make_index_sequence<sizeof...(Arguments) - First - 1>{});
+    return out;
+  };
+  return side_of(f,
+                 std::make_shared<all>(
+                     all{std::tuple(sn::tensor<float, 0>()), std::tuple(std::move(arguments)...)}),
+                 result);
 }
 
 side train_mlp(const problem& p) {

@@ -83,6 +83,14 @@ constexpr float learning_rate = 1.0f / 128;
 /// Row r belongs to class r mod classes.
 std::vector<std::int32_t> labels(std::int64_t rows, std::int64_t classes);
 
+/// What sinter's planner is not to use.
+struct exclusion {
+  /// Kinds of fusion, by the names of `program_options`.
+  std::vector<std::string> kinds{};
+  /// Nests, by the numbers that `explain` gives them.
+  std::vector<int> nests{};
+};
+
 /// How a library computes a case.
 struct side {
   /// One call, with results in memory when it returns.
@@ -92,7 +100,13 @@ struct side {
   std::function<std::vector<float>()> result{};
   /// What sinter's optimizer says.
   std::function<std::string()> explain{};
+  /// The same function planned without this, on the same tensors.
+  std::function<side(const exclusion&)> without{};
 };
+
+/// What `exclusion::kinds` may name.
+inline const std::vector<std::string> kinds_of_fusion{"rows",    "epilogues", "streamed",
+                                                      "grouped", "recompute", "superinstructions"};
 
 /// The cases that a library, or a part of its code, takes part in, by name. A side may read the
 /// problem's memory as long as it lives.

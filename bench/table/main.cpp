@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "alternatives.hpp"
 #include "compare.hpp"
 #include "cost.hpp"
 #include "measure.hpp"
@@ -19,14 +20,16 @@ namespace {
 using namespace bench;
 
 constexpr std::string_view usage =
-    "usage: bench_table [--cost] [--threads=1,2] [--processor-time] [--json=FILE] [CASE...]\n"
-    "                   [--benchmark_...]\n"
+    "usage: bench_table [--cost] [--alternatives] [--threads=1,2] [--processor-time] "
+    "[--json=FILE]\n"
+    "                   [CASE...] [--benchmark_...]\n"
     "CASE: the name of a case, or what names begin with; all if there is none.\n"
     "--processor-time: what the process spends on processors instead of time that passes.\n"
-    "--cost: predicted beside measured times of the nests of the cases, instead of peers.\n";
+    "--cost: predicted beside measured times of the nests of the cases, instead of peers.\n"
+    "--alternatives: the plan of each case in turns with plans that were rejected.\n";
 
 struct request {
-  bool cost = false;
+  bool cost = false, alternatives = false;
   std::vector<int> threads{1, 2};
   timer by = timer::wall;
   std::string json;
@@ -61,6 +64,8 @@ request parse(int argc, char** argv) {
     const std::string argument = argv[i];
     if (argument == "--cost") {
       out.cost = true;
+    } else if (argument == "--alternatives") {
+      out.alternatives = true;
     } else if (argument.starts_with("--threads=")) {
       out.threads = numbers_of(argument.substr(10));
     } else if (argument == "--processor-time") {
@@ -100,10 +105,9 @@ int main(int argc, char** argv) try {
   take_flags(argc, argv);
   const request asked = parse(argc, argv);
   const auto libraries = all_libraries();
-  if (asked.cost)
-    print_costs(asked.cases, libraries.front());
-  else
-    run_table(asked, libraries);
+  if (asked.cost) print_costs(asked.cases, libraries.front());
+  if (asked.alternatives) print_alternatives(asked.cases, libraries.front());
+  if (!asked.cost && !asked.alternatives) run_table(asked, libraries);
 } catch (const std::invalid_argument& wrong) {
   std::fprintf(stderr, "bench_table: %s\n", wrong.what());
   return 2;

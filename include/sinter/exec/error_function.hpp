@@ -120,9 +120,9 @@ template <Floating T>
   }
 }
 
-/// x/2 (1 + erf(x / sqrt 2)), the Gaussian error linear unit (Hendrycks and Gimpel, 2016). As the
-/// formula has it, the relative error grows for x below -1, where the sum cancels, and gelu(-inf)
-/// is NaN; the absolute error stays below 2 epsilon |x| for all x.
+/// x/2 (1 + erf(x / sqrt 2)), the Gaussian error linear unit (Hendrycks and Gimpel, 2016), within 3
+/// ULP for x >= -1. As the formula has it, the relative error grows below, where the sum cancels,
+/// and gelu(-inf) is NaN; the absolute error stays below 2 epsilon |x| for all x.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> gelu(simd<T> x) {
   return mul<T>(mul<T>(x, T(0.5)), simd<T>(T(1)) + erf<T>(mul<T>(x, T(0.707106781186547524))));

@@ -4,5 +4,6 @@
 
 #include <sinter/exec/error_function.hpp>
 #include <sinter/exec/exponential.hpp>
+#include <sinter/exec/hyperbolic_tangent.hpp>
 #include <sinter/exec/logarithm.hpp>
 #include <sinter/exec/trigonometric.hpp>

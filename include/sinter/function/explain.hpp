@@ -133,6 +133,9 @@ inline std::string explain_text(const shape_class& c, const planning::planned& m
          " considered for " + std::to_string(made.goals) + " values in " +
          planning::fixed(made.seconds.total() * 1e3, 2) + " ms; predicted " +
          planning::in_microseconds(p.cost) + ", " + optimality_text(p) + "\n";
+  out += "nests by number (nest_policy::without):";
+  for (int i : made.chosen) out += " " + std::to_string(i);
+  out += "\n";
   const planning::plan_printer printer(p);
   const planning::schedule_printer decided(schedule);
   double total = 0;

@@ -46,6 +46,9 @@ class candidate_enumeration {
         dims_(g.terms().dims),
         demanded_(static_cast<std::size_t>(g.size()), false) {
     for (int root : roots) demand(root);
+    // What is not to be computed twice may have to be stored.
+    for (int v = 0; v < g.size() && !options.nests.recompute; ++v)
+      if (!is_immediate(g[v]) && resolve(g, v).base == v) demand(v);
     while (!queue_.empty()) {
       const int v = queue_.back();
       queue_.pop_back();
@@ -54,6 +57,8 @@ class candidate_enumeration {
     add_extra_outputs();
     const candidate_cost costs(g_, cuts_, candidates_);
     for (candidate& c : candidates_) costs.set(c);
+    for (int i : options.nests.without)
+      if (i >= 0 && i < static_cast<int>(candidates_.size())) refuse(i);
   }
 
   const std::vector<candidate>& all() const { return candidates_; }
@@ -75,6 +80,9 @@ class candidate_enumeration {
     return candidate_cost(g_, cuts_, candidates_)
         .is_preparation(candidates_[static_cast<std::size_t>(i)]);
   }
+
+  /// Not to be chosen.
+  void refuse(int i) { candidates_[static_cast<std::size_t>(i)].refused = true; }
 
   bool is_goal(int value) const { return demanded_[static_cast<std::size_t>(value)]; }
 

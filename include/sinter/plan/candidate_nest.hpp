@@ -35,6 +35,7 @@ struct candidate {
   double prologue_work = 0;  // streamed: nanoseconds for the operands it computes
   double nanoseconds = 0;    // predicted for the extents at hand
   double cost = 0;           // of these, what one call has to pay for
+  bool refused = false;      // by policy: not to be chosen
 };
 
 }  // namespace sinter::planning

@@ -167,7 +167,8 @@ class epoch_nests {
   bool is_source(int goal) const { return nests_.is_source(value_of(goal)); }
   bool usable(int nest) const {
     if (is_carry(nest)) return epoch_of(carried(nest)) > epochs_.of(value_of(carried(nest)));
-    return nest / nests_.count() >= first_epoch_[static_cast<std::size_t>(candidate_of(nest))];
+    return nests_.usable(candidate_of(nest)) &&
+           nest / nests_.count() >= first_epoch_[static_cast<std::size_t>(candidate_of(nest))];
   }
   double cost(int nest) const {
     return is_carry(nest) ? price_ * bytes_[static_cast<std::size_t>(value_of(carried(nest)))]

@@ -3,6 +3,8 @@
 // shows what it brings.
 #pragma once
 
+#include <vector>
+
 namespace sinter::planning {
 
 struct nest_policy {
@@ -17,6 +19,12 @@ struct nest_policy {
   bool streamed = true;
   /// Several products with one left side in one nest.
   bool grouped = true;
+  /// Values that several nests need, computed in each of them instead of being stored once. false:
+  /// they are stored, in a budget of memory, too, wherever a nest can be found that reads them.
+  bool recompute = true;
+  /// Nests that are not to be chosen, by the numbers that `explain` gives: what would run instead?
+  /// Numbers are those of one graph, its extents, and the other members.
+  std::vector<int> without{};
 
   friend bool operator==(const nest_policy&, const nest_policy&) = default;
 };

@@ -21,6 +21,7 @@
 #include <sinter/plan/nest_order.hpp>
 #include <sinter/plan/order.hpp>
 #include <sinter/plan/preparation.hpp>
+#include <sinter/plan/recomputation.hpp>
 #include <sinter/plan/select.hpp>
 #include <sinter/plan/value_nests.hpp>
 #include <sinter/plan/view_choice.hpp>
@@ -43,6 +44,7 @@ struct planned {
   budget_report budget;
   std::size_t goals = 0;
   std::size_t candidates = 0;
+  std::vector<int> chosen;  // numbers of the candidates whose nests the plans are made of
   // Some extents are computed: memory is checked for each call's extents (see `fits`).
   bool may_outgrow = false;
   planning_seconds seconds;
@@ -79,8 +81,18 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   goal_graph goals(graph, values, nests);
   out.seconds.enumeration = lap();
   selection chosen = selector(values, nests, goals, roots, options).run();
-  if (!(chosen.cost < std::numeric_limits<double>::infinity()))
-    throw graph_error("plan: no nests compute all outputs");
+  const auto is_complete = [](const selection& s) {
+    return s.cost < std::numeric_limits<double>::infinity();
+  };
+  if (!is_complete(chosen)) throw graph_error("plan: no nests compute all outputs");
+  if (!options.nests.recompute) {
+    recomputation again(values, nests, roots);
+    while (again.refuse_repeated(chosen)) {
+      selection next = selector(values, nests, goals, roots, options).run();
+      if (!is_complete(next)) break;
+      chosen = std::move(next);
+    }
+  }
   if (options.nests.grouped) product_grouping(values, cuts, nests, roots).improve(chosen);
   out.seconds.selection = lap();
 
@@ -97,12 +109,18 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   };
   const value_nests alternatives(values, nests);
   const emission_order order(alternatives, chosen.nest_of, roots);
+  for (int i : order.nests()) {
+    const std::vector<int>& parts = alternatives[i].parts;
+    out.chosen.insert(out.chosen.end(), parts.begin(), parts.end());
+    if (parts.empty()) out.chosen.push_back(i);
+  }
 
   divided_plan made = plan_of(in_order(chosen, order));
   const std::size_t arena_bytes = made.replay.arena_bytes;
   out.budget.budget = options.memory_budget;
   out.budget.unlimited = arena_bytes;
-  if (options.memory_budget > 0 && arena_bytes > options.memory_budget) {
+  out.budget.met = options.memory_budget == 0 || arena_bytes <= options.memory_budget;
+  if (!out.budget.met && options.nests.recompute) {
     budget_search search(alternatives, chosen, order, roots);
     made = plan_of(
         search.run(out.budget, [&](const selection& s) { return plan_of(s).replay.arena_bytes; }));

@@ -103,7 +103,10 @@ class selector {
     const tensor_egraph& graph = goals_.graph();
     // A stored argument costs nothing; values themselves are no way to store anything.
     const auto cost = [&](eqsat::class_id, const eqsat::enode_view& n) {
-      if (n.op == rules::nest_operator) return nests_.all()[n.payload].cost;
+      if (n.op == rules::nest_operator) {
+        const candidate& c = nests_.all()[n.payload];
+        return c.refused ? infinity : c.cost;
+      }
       if (n.op == rules::produce_operator) return 0.0;
       if (n.op == rules::stored_operator) {
         const int v = g_.number(n.children[0]);
@@ -127,7 +130,7 @@ class selector {
       const eqsat::enode_view produce = graph.node(chosen);
       if (produce.op != rules::produce_operator) continue;
       for (const eqsat::enode_view& n : graph.nodes(produce.children[0]))
-        if (n.op == rules::nest_operator)
+        if (n.op == rules::nest_operator && !nests_.all()[n.payload].refused)
           out.nest_of[static_cast<std::size_t>(v)] = static_cast<int>(n.payload);
     }
     add_defaults(out.nest_of);
@@ -146,6 +149,7 @@ class selector {
       changed = false;
       for (std::size_t i = 0; i < nests_.all().size(); ++i) {
         const candidate& c = nests_.all()[i];
+        if (c.refused) continue;
         double cost = c.cost;
         for (int r : c.reads) cost += best[static_cast<std::size_t>(r)];
         if (!(cost < best[static_cast<std::size_t>(c.root)])) continue;

@@ -15,7 +15,8 @@ class value_nests {
   value_nests(const value_graph& g, const candidate_enumeration& nests)
       : g_(g), nests_(nests.all()), readers_(static_cast<std::size_t>(g.size())) {
     for (int i = 0; i < count(); ++i)
-      for (int r : (*this)[i].reads) readers_[static_cast<std::size_t>(r)].push_back(i);
+      if (usable(i))
+        for (int r : (*this)[i].reads) readers_[static_cast<std::size_t>(r)].push_back(i);
   }
 
   const candidate& operator[](int nest) const { return nests_[static_cast<std::size_t>(nest)]; }
@@ -24,7 +25,7 @@ class value_nests {
   int count() const { return static_cast<int>(nests_.size()); }
   int goals() const { return g_.size(); }
   bool is_source(int goal) const { return candidate_enumeration::is_source(g_[goal]); }
-  bool usable(int) const { return true; }
+  bool usable(int nest) const { return !(*this)[nest].refused; }
   double cost(int nest) const { return (*this)[nest].cost; }
   int root(int nest) const { return (*this)[nest].root; }
   bool stores_several(int nest) const { return (*this)[nest].outputs.size() > 1; }
