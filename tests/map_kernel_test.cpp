@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Fused kernels and micro-ops: both against the scalar semantics of the graph, and bit for bit
 // against each other.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -353,6 +354,36 @@ TEST_CASE("the result may be one of the operands") {
     exec::map_kernel<r>(static_cast<std::int64_t>(n), over_second, second.data());
     CHECK(same_bits(apart, first));
     CHECK(same_bits(apart, second));
+  }
+}
+
+TEST_CASE_TEMPLATE("operands of one value, and results past the caches, give the same bits", T,
+                   float, double) {
+  constexpr ir::region r = contractible(sn::dtype_of<T>);
+  const T scalar = T(0.37), one = T(-0.81);
+  for (const std::size_t n : {0u, 1u, 7u, 63u, 64u, 65u, 130u, 1000u, 4099u}) {
+    const std::vector<T> x = random_values<T>(n + 1, 1), y = random_values<T>(n + 1, 2),
+                         spread(n + 1, one);
+    for (unsigned single = 0; single < 4; ++single)
+      for (const bool streaming : {false, true})
+        for (const std::size_t shift : {0u, 1u}) {
+          const void* whole[] = {(single & 1) != 0 ? &spread[shift] : &x[shift],
+                                 (single & 2) != 0 ? &spread[shift] : &y[shift], &scalar};
+          const void* few[] = {(single & 1) != 0 ? &one : &x[shift],
+                               (single & 2) != 0 ? &one : &y[shift], &scalar};
+          const auto count = static_cast<std::int64_t>(n);
+          std::vector<T> expected(n);
+          exec::map_kernel<r>(count, whole, expected.data());
+          // In the middle of a buffer, once aligned and once not.
+          std::vector<T> got(n + 64, T(-123));
+          const std::size_t begin =
+              (64 - reinterpret_cast<std::uintptr_t>(got.data()) % 64) % 64 / sizeof(T) + shift;
+          exec::moded_map_kernel<r>(count, few, {static_cast<std::uint16_t>(single), streaming},
+                                    got.data() + begin);
+          REQUIRE(std::equal(expected.begin(), expected.end(), got.data() + begin,
+                             [](T a, T b) { return std::memcmp(&a, &b, sizeof a) == 0; }));
+          CHECK(std::count(got.begin(), got.end(), T(-123)) == 64);
+        }
   }
 }
 

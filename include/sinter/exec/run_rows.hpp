@@ -62,6 +62,7 @@ class row_runner {
   // Without initializers: a task does not fill a list that it may not need.
   enum class call_kind : std::uint8_t {
     map,
+    moded_map,
     map_reduce,
     reduce,
     identity,
@@ -74,9 +75,11 @@ class row_runner {
     call_kind kind;
     std::uint8_t size;                    // store: bytes of the element
     std::uint16_t from, to, accumulator;  // places
+    ir::run_mode mode;                    // moded_map
     std::int64_t count;                   // elements of map, bytes of fetch
     union {
       ir::map_function map;
+      ir::moded_map_function moded_map;
       ir::map_reduce_function map_reduce;
       const reduction_kernels* kernels;
       const command* source;
@@ -158,6 +161,12 @@ class row_runner {
                 : c.padded                                                          ? row_padding
                                                                                     : 1;
     if (c.kind != command_kind::reduce) out.to = add_place(c.target);
+    if (!c.mode.is_plain()) {
+      out.kind = call_kind::moded_map;
+      out.mode = c.mode;
+      out.moded_map = c.fused->run_moded;
+      return;
+    }
     if (c.kind == command_kind::map) {
       out.map = c.function;
       return;
@@ -202,6 +211,7 @@ class row_runner {
     const auto* from = reinterpret_cast<const void* const*>(places_.data() + c.from);
     switch (c.kind) {
       case call_kind::map: c.map(c.count, from, places_[c.to]); return;
+      case call_kind::moded_map: c.moded_map(c.count, from, c.mode, places_[c.to]); return;
       case call_kind::map_reduce:
         c.map_reduce(c.count, from, places_[c.to], places_[c.accumulator]);
         return;

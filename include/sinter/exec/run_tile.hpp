@@ -319,15 +319,19 @@ class tile_runner {
     const std::int64_t rows = c.target.extent == value_class::single ? 1 : height_;
     const std::int64_t columns = c.target.extent == value_class::full ? width_ : 1;
     std::byte* const to = address(c.target, 0);
+    const auto compute = [&](std::int64_t count, const void* const* from, std::byte* at) {
+      if (!c.mode.is_plain()) return c.fused->run_moded(count, from, c.mode, at);
+      c.function(count, from, at);
+    };
     const auto at_once = [&](std::int64_t count) {
       for_each_row(c, operands, 1,
-                   [&](const void* const* from, std::int64_t) { c.function(count, from, to); });
+                   [&](const void* const* from, std::int64_t) { compute(count, from, to); });
     };
     if (c.padded) return at_once((rows + row_padding - 1) / row_padding * row_padding);
     if (!c.by_row) return at_once(rows * columns);
     const std::int64_t to_step = rows > 1 ? address(c.target, 1) - to : 0;
     for_each_row(c, operands, rows, [&](const void* const* from, std::int64_t row) {
-      c.function(columns, from, even_ ? to + row * to_step : address(c.target, row));
+      compute(columns, from, even_ ? to + row * to_step : address(c.target, row));
     });
   }
 

@@ -14,6 +14,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_rows.hpp>
 #include <sinter/exec/run_tile.hpp>
+#include <sinter/exec/store_fence.hpp>
 #include <sinter/plan/division.hpp>
 
 namespace sinter::exec {
@@ -58,6 +59,7 @@ class tile_nest {
                    runner.begin();
                    run_part(runner, row, std::min(axes.rows, row + rows_per_task_), column,
                             std::min(axes.columns, column + columns_per_task_));
+                   if (tile_.program().streaming) store_fence();
                  });
   }
 
@@ -109,6 +111,7 @@ class tile_nest {
         runner.reset(phase, accumulators);
         const std::int64_t column = part * columns_per_task_;
         runner.run_phase(phase, column, std::min(p.axes.columns, column + columns_per_task_));
+        if (p.streaming) store_fence();
       });
       rows.reset(phase, rows.accumulators());
       for (std::int64_t part = 0; part < column_tasks_; ++part)
