@@ -357,32 +357,44 @@ TEST_CASE("the result may be one of the operands") {
   }
 }
 
-TEST_CASE_TEMPLATE("operands of one value, and results past the caches, give the same bits", T,
-                   float, double) {
+TEST_CASE_TEMPLATE(
+    "several rows, operands of one value, and results past the caches: the same bits", T, float,
+    double) {
   constexpr ir::region r = contractible(sn::dtype_of<T>);
-  const T scalar = T(0.37), one = T(-0.81);
-  for (const std::size_t n : {0u, 1u, 7u, 63u, 64u, 65u, 130u, 1000u, 4099u}) {
-    const std::vector<T> x = random_values<T>(n + 1, 1), y = random_values<T>(n + 1, 2),
-                         spread(n + 1, one);
+  constexpr std::size_t rows = 3;
+  const T scalars[] = {T(0.37), T(1.2), T(-0.4)}, ones[] = {T(-0.81), T(0.5), T(2)};
+  for (const std::size_t n : {1u, 7u, 63u, 64u, 65u, 130u, 1000u}) {
+    const std::size_t pitch = n + 5;
+    const std::vector<T> x = random_values<T>(rows * pitch, 1),
+                         y = random_values<T>(rows * pitch, 2);
     for (unsigned single = 0; single < 4; ++single)
       for (const bool streaming : {false, true})
         for (const std::size_t shift : {0u, 1u}) {
-          const void* whole[] = {(single & 1) != 0 ? &spread[shift] : &x[shift],
-                                 (single & 2) != 0 ? &spread[shift] : &y[shift], &scalar};
-          const void* few[] = {(single & 1) != 0 ? &one : &x[shift],
-                               (single & 2) != 0 ? &one : &y[shift], &scalar};
-          const auto count = static_cast<std::int64_t>(n);
-          std::vector<T> expected(n);
-          exec::map_kernel<r>(count, whole, expected.data());
+          const bool one_x = (single & 1) != 0, one_y = (single & 2) != 0;
           // In the middle of a buffer, once aligned and once not.
-          std::vector<T> got(n + 64, T(-123));
-          const std::size_t begin =
-              (64 - reinterpret_cast<std::uintptr_t>(got.data()) % 64) % 64 / sizeof(T) + shift;
-          exec::moded_map_kernel<r>(count, few, {static_cast<std::uint16_t>(single), streaming},
-                                    got.data() + begin);
-          REQUIRE(std::equal(expected.begin(), expected.end(), got.data() + begin,
-                             [](T a, T b) { return std::memcmp(&a, &b, sizeof a) == 0; }));
-          CHECK(std::count(got.begin(), got.end(), T(-123)) == 64);
+          std::vector<T> got(rows * pitch + 64, T(-123));
+          T* const to = got.data() + shift +
+                        (64 - reinterpret_cast<std::uintptr_t>(got.data()) % 64) % 64 / sizeof(T);
+          const auto bytes = static_cast<std::int64_t>(pitch * sizeof(T)),
+                     size = static_cast<std::int64_t>(sizeof(T));
+          const std::int64_t steps[] = {one_x ? size : bytes, one_y ? size : bytes, size};
+          const void* operands[] = {one_x ? ones : &x[shift], one_y ? ones : &y[shift], scalars};
+          exec::map_rows_kernel<r>({static_cast<std::int64_t>(n),
+                                    {static_cast<std::uint16_t>(single), streaming},
+                                    static_cast<std::int64_t>(rows),
+                                    steps,
+                                    bytes},
+                                   operands, to);
+          for (std::size_t row = 0; row < rows; ++row) {
+            const std::vector<T> spread(n, ones[row]);
+            const void* whole[] = {one_x ? spread.data() : &x[row * pitch + shift],
+                                   one_y ? spread.data() : &y[row * pitch + shift], &scalars[row]};
+            std::vector<T> expected(n);
+            exec::map_kernel<r>(static_cast<std::int64_t>(n), whole, expected.data());
+            REQUIRE(std::memcmp(expected.data(), to + row * pitch, n * sizeof(T)) == 0);
+          }
+          CHECK(static_cast<std::size_t>(std::count(got.begin(), got.end(), T(-123))) ==
+                got.size() - rows * n);
         }
   }
 }

@@ -34,7 +34,7 @@ sinter::program_code code() {
   sinter::program_code out = sinter::detail::all_code();
   constexpr ir::region r = sum_times();
   ir::instruction own{r, &exec::map_kernel<r>};
-  own.run_moded = &exec::moded_map_kernel<r>;
+  own.run_rows = &exec::map_rows_kernel<r>;
   out.instructions.push_back(own);
   return out;
 }

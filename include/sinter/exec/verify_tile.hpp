@@ -281,7 +281,7 @@ class tile_verifier {
 
   void check_mode(const command& c) const {
     if (c.mode.is_plain() && (c.kind != command_kind::map || c.fused == nullptr)) return;
-    require(c.kind == command_kind::map && c.fused != nullptr && c.fused->run_moded != nullptr,
+    require(c.kind == command_kind::map && c.fused != nullptr && c.fused->run_rows != nullptr,
             "kernel: has no modes");
     require(c.mode.single == broadcast_operands(p_, c), "mode: not as the operands say");
     require(c.mode.single == 0 || ir::may_broadcast(c.fused->structure),

@@ -91,10 +91,19 @@ struct run_mode {
   friend constexpr bool operator==(const run_mode&, const run_mode&) = default;
 };
 
-// A map_function for all modes. Only regions that may_broadcast have single operands. What went
-// past the caches is seen by other threads after a store fence.
-using moded_map_function = void (*)(std::int64_t count, const void* const* operands, run_mode mode,
-                                    void* result);
+// Rows of `count` consecutive elements each. Where there are several, operand k of the next one is
+// steps[k] bytes behind that of a row, its result result_step bytes.
+struct map_run {
+  std::int64_t count = 0;
+  run_mode mode{};
+  std::int64_t rows = 1;
+  const std::int64_t* steps = nullptr;
+  std::int64_t result_step = 0;
+};
+
+// A map_function for one row and more, in all modes. Only regions that may_broadcast have single
+// operands. What went past the caches is seen by other threads after a store fence.
+using map_rows_function = void (*)(const map_run& run, const void* const* operands, void* result);
 
 // Runs a region over `count` consecutive elements of a row and combines what it computes into
 // *accumulator, in the order in which a reduction of the stored values would. Writes the values to
@@ -116,7 +125,7 @@ struct instruction {
   map_function run = nullptr;
   map_reduce_function sum = nullptr, max = nullptr;
   map_reduce_columns_function column_sum = nullptr, column_max = nullptr;
-  moded_map_function run_moded = nullptr;
+  map_rows_function run_rows = nullptr;
 
   constexpr map_reduce_function reduced_by(op reduction) const {
     if (reduction == op::reduce_sum) return sum;
