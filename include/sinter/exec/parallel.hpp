@@ -30,9 +30,10 @@ inline int thread_count() {
 }
 
 // Waking a thread that sleeps takes some 60 µs. Work has to be twice that to gain from a second
-// one, and predictions are for a machine that may be half as fast: silu of 128 K elements (23 µs)
-// took 87 µs on two threads, [1024,1024] broadcasts (128 µs) 234, x^T + y (319 µs) 252.
-inline constexpr double least_nanoseconds_with_waking = 300'000;
+// one, and predictions are for a machine that is a third as fast as some: silu of 128 K elements
+// (23 µs) took 87 µs on two threads, (X + row) column of [1024,1024] (77 µs, 380
+// predicted) 98.
+inline constexpr double least_nanoseconds_with_waking = 400'000;
 
 /// Does a value of OMP_WAIT_POLICY say that idle threads sleep? nullptr: it is not set.
 constexpr bool says_passive(const char* policy) {
