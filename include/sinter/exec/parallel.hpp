@@ -52,6 +52,12 @@ inline double least_parallel_nanoseconds() {
   return least;
 }
 
+/// Are tasks that take one thread so long given to several, if there are several?
+inline bool pays_for_threads(std::int64_t tasks, double estimated_nanoseconds) {
+  return planning::goes_to_threads(tasks, estimated_nanoseconds) &&
+         estimated_nanoseconds >= least_parallel_nanoseconds();
+}
+
 /// While it lives, loops that this thread starts run on it alone: for measurements.
 class one_thread {
  public:
@@ -82,8 +88,7 @@ class one_thread {
 template <class F>
 void parallel_for(std::int64_t tasks, double estimated_nanoseconds, F f) {
 #ifdef _OPENMP
-  if (planning::goes_to_threads(tasks, estimated_nanoseconds) &&
-      estimated_nanoseconds >= least_parallel_nanoseconds() && thread_count() > 1) {
+  if (pays_for_threads(tasks, estimated_nanoseconds) && thread_count() > 1) {
     // An exception must not leave a parallel region.
     std::atomic<bool> failed{false};
     std::exception_ptr failure;
@@ -113,9 +118,13 @@ void parallel_for(std::int64_t tasks, double estimated_nanoseconds, F f) {
 }
 
 /// The same for tasks that any one call may take several of: f(first, last, thread) for ranges that
-/// cover [0, tasks), one per thread.
+/// cover [0, tasks), one per thread. Small work does not even ask how many threads there are.
 template <class F>
 void parallel_ranges(std::int64_t tasks, double estimated_nanoseconds, F f) {
+  if (!pays_for_threads(tasks, estimated_nanoseconds)) {
+    if (tasks > 0) f(std::int64_t{0}, tasks, 0);
+    return;
+  }
   const std::int64_t ranges = std::min<std::int64_t>(tasks, thread_count());
   parallel_for(ranges, estimated_nanoseconds, [&](std::int64_t range, int thread) {
     f(tasks * range / ranges, tasks * (range + 1) / ranges, thread);
