@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Fused kernels and micro-ops: both against the scalar semantics of the graph, and bit for bit
 // against each other.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -353,6 +354,48 @@ TEST_CASE("the result may be one of the operands") {
     exec::map_kernel<r>(static_cast<std::int64_t>(n), over_second, second.data());
     CHECK(same_bits(apart, first));
     CHECK(same_bits(apart, second));
+  }
+}
+
+TEST_CASE_TEMPLATE(
+    "several rows, operands of one value, and results past the caches: the same bits", T, float,
+    double) {
+  constexpr ir::region r = contractible(sn::dtype_of<T>);
+  constexpr std::size_t rows = 3;
+  const T scalars[] = {T(0.37), T(1.2), T(-0.4)}, ones[] = {T(-0.81), T(0.5), T(2)};
+  for (const std::size_t n : {1u, 7u, 63u, 64u, 65u, 130u, 1000u}) {
+    const std::size_t pitch = n + 5;
+    const std::vector<T> x = random_values<T>(rows * pitch, 1),
+                         y = random_values<T>(rows * pitch, 2);
+    for (unsigned single = 0; single < 4; ++single)
+      for (const bool streaming : {false, true})
+        for (const std::size_t shift : {0u, 1u}) {
+          const bool one_x = (single & 1) != 0, one_y = (single & 2) != 0;
+          // In the middle of a buffer, once aligned and once not.
+          std::vector<T> got(rows * pitch + 64, T(-123));
+          T* const to = got.data() + shift +
+                        (64 - reinterpret_cast<std::uintptr_t>(got.data()) % 64) % 64 / sizeof(T);
+          const auto bytes = static_cast<std::int64_t>(pitch * sizeof(T)),
+                     size = static_cast<std::int64_t>(sizeof(T));
+          const std::int64_t steps[] = {one_x ? size : bytes, one_y ? size : bytes, size};
+          const void* operands[] = {one_x ? ones : &x[shift], one_y ? ones : &y[shift], scalars};
+          exec::map_rows_kernel<r>({static_cast<std::int64_t>(n),
+                                    {static_cast<std::uint16_t>(single), streaming},
+                                    static_cast<std::int64_t>(rows),
+                                    steps,
+                                    bytes},
+                                   operands, to);
+          for (std::size_t row = 0; row < rows; ++row) {
+            const std::vector<T> spread(n, ones[row]);
+            const void* whole[] = {one_x ? spread.data() : &x[row * pitch + shift],
+                                   one_y ? spread.data() : &y[row * pitch + shift], &scalars[row]};
+            std::vector<T> expected(n);
+            exec::map_kernel<r>(static_cast<std::int64_t>(n), whole, expected.data());
+            REQUIRE(std::memcmp(expected.data(), to + row * pitch, n * sizeof(T)) == 0);
+          }
+          CHECK(static_cast<std::size_t>(std::count(got.begin(), got.end(), T(-123))) ==
+                got.size() - rows * n);
+        }
   }
 }
 

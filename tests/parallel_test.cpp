@@ -25,6 +25,20 @@ TEST_CASE("every task runs exactly once, with a thread number below thread_count
     }
 }
 
+TEST_CASE("ranges cover all tasks once") {
+  for (const std::int64_t tasks : {0, 1, 2, 7, 1000})
+    for (const double work : {0.0, 1e9}) {
+      std::vector<std::atomic<int>> runs(static_cast<std::size_t>(tasks));
+      std::atomic<int> ranges{0};
+      exec::parallel_ranges(tasks, work, [&](std::int64_t first, std::int64_t last, int) {
+        ++ranges;
+        for (std::int64_t task = first; task < last; ++task) ++runs[static_cast<std::size_t>(task)];
+      });
+      CHECK(ranges <= exec::thread_count());
+      for (const auto& count : runs) CHECK(count == 1);
+    }
+}
+
 TEST_CASE("no two tasks run at the same time with the same thread number") {
   std::vector<std::atomic<int>> active(static_cast<std::size_t>(exec::thread_count()));
   std::atomic<bool> shared{false};
@@ -44,6 +58,14 @@ TEST_CASE("small work stays in the calling thread, in order") {
                        order.push_back(task);
                      });
   for (std::int64_t i = 0; i < 100; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
+}
+
+TEST_CASE("what threads that sleep are woken for is larger") {
+  for (const char* policy : {"passive", "PASSIVE", "Passive"}) CHECK(exec::says_passive(policy));
+  for (const char* policy : {"", "active", "passiv", "passively"})
+    CHECK(!exec::says_passive(policy));
+  CHECK(!exec::says_passive(nullptr));
+  CHECK(exec::least_parallel_nanoseconds() >= sinter::planning::parallel_nanoseconds);
 }
 
 TEST_CASE("an exception leaves the loop as it was thrown") {

@@ -112,19 +112,28 @@ template <ir::region R, int U>
   });
 }
 
+// All nodes for U registers; at(k): where those of leaf k are.
+template <ir::region R, int U, class At>
+[[gnu::always_inline]] inline void evaluate_region_at(region_values<R, U>& values, At at) {
+  using T = region_type<R>;
+  unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
+    if constexpr (!R.is_scalar(k)) {
+      const T* const from = at(k);
+      unrolled<U>([&](auto u) __attribute__((always_inline)) {
+        values.number[k][u] = load<T>(from + static_cast<std::int64_t>(u) * lanes<T>);
+      });
+    }
+  });
+  evaluate_nodes<R, U>(values);
+}
+
 // All nodes for the U registers from element `begin` on.
 template <ir::region R, int U>
 [[gnu::always_inline]] inline void evaluate_region(region_values<R, U>& values,
                                                    const leaf_pointers<R>& leaf,
                                                    std::int64_t begin) {
-  using T = region_type<R>;
-  unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
-    if constexpr (!R.is_scalar(k))
-      unrolled<U>([&](auto u) __attribute__((always_inline)) {
-        values.number[k][u] = load<T>(leaf[k] + begin + static_cast<std::int64_t>(u) * lanes<T>);
-      });
-  });
-  evaluate_nodes<R, U>(values);
+  evaluate_region_at<R, U>(
+      values, [&](auto k) __attribute__((always_inline)) { return leaf[k] + begin; });
 }
 
 template <ir::region R, int U>

@@ -42,11 +42,12 @@ template <Floating T>
 
 }  // namespace detail
 
-/// Evaluates region R over n elements; see ir::map_function for the operands. R.type is f32 or f64;
-/// a region whose last node is a truth value writes bools. The bits of an element depend neither on
-/// its position nor on n. Allocates nothing.
+/// Evaluates region R over rows of elements; see ir::map_rows_function for the operands. R.type is
+/// f32 or f64; a region whose last node is a truth value writes bools. The bits of an element
+/// depend neither on its position nor on their number. Allocates nothing. Precondition: run.rows >
+/// 0.
 template <ir::region R>
-void map_kernel(std::int64_t n, const void* const* operands, void* result) {
+void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* result) {
   using T = detail::region_type<R>;
   using out_type = std::conditional_t<detail::result_is_truth<R>, bool, T>;
   static_assert(R.type == dtype::f32 || R.type == dtype::f64,
@@ -54,33 +55,86 @@ void map_kernel(std::int64_t n, const void* const* operands, void* result) {
   static_assert(R.node_count > 0 && R.leaf_count > 0, "a region computes something from something");
   constexpr int at_once = detail::registers_at_once;
   constexpr std::int64_t step = at_once * lanes<T>;
-  const detail::leaf_pointers<R> leaf = detail::leaves_of<R>(operands);
-  auto* const out = static_cast<out_type*>(result);
+  const std::int64_t n = run.count;
+  detail::leaf_pointers<R> row_leaf = detail::leaves_of<R>(operands), leaf = row_leaf;
+  auto* out = static_cast<out_type*>(result);
 
-  std::int64_t i = 0;
-  if (n >= step) {
-    detail::region_values<R, at_once> values;
-    detail::load_scalars<R, at_once>(values, leaf);
-    for (; i + step <= n; i += step) {
-      detail::evaluate_region<R, at_once>(values, leaf, i);
-      detail::unrolled<at_once>([&](auto u) __attribute__((always_inline)) {
-        store<T>(out + i + static_cast<std::int64_t>(u) * lanes<T>,
-                 detail::result_of<R, at_once>(values, u));
+  // A broadcast operand is read from as many copies as are loaded at once, again and again: one
+  // `and` per leaf and step, where another kernel for each set of broadcast leaves would be
+  // compiled otherwise.
+  [[maybe_unused]] alignas(64) T copies[R.leaf_count][static_cast<std::size_t>(step)];
+  [[maybe_unused]] std::array<std::int64_t, R.leaf_count> walks;
+  const auto at = [&](auto k, std::int64_t i) __attribute__((always_inline)) {
+    if constexpr (ir::may_broadcast(R))
+      return leaf[k] + (i & walks[k]);
+    else
+      return leaf[k] + i;
+  };
+
+  for (std::int64_t row = run.rows;;) {
+    if constexpr (ir::may_broadcast(R))
+      detail::unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
+        if constexpr (!R.is_scalar(k)) {
+          const bool is_single = run.mode.is_single(k);
+          walks[k] = is_single ? 0 : -1;
+          if (!is_single) return;
+          const simd<T> value(*row_leaf[k]);
+          detail::unrolled<at_once>([&](auto u) __attribute__((always_inline)) {
+            store<T>(copies[k] + static_cast<std::int64_t>(u) * lanes<T>, value);
+          });
+          leaf[k] = copies[k];
+        }
       });
+    [[maybe_unused]] const bool streams =
+        run.mode.streaming && reinterpret_cast<std::uintptr_t>(out) % sizeof(simd<T>) == 0;
+    const auto put = [&](std::int64_t element, auto x) __attribute__((always_inline)) {
+      if constexpr (std::is_same_v<out_type, T>)
+        if (streams) return store_streaming<T>(out + element, x);
+      store<T>(out + element, x);
+    };
+
+    std::int64_t i = 0;
+    if (n >= step) {
+      detail::region_values<R, at_once> values;
+      detail::load_scalars<R, at_once>(values, leaf);
+      for (; i + step <= n; i += step) {
+        detail::evaluate_region_at<R, at_once>(
+            values, [&](auto k) __attribute__((always_inline)) { return at(k, i); });
+        detail::unrolled<at_once>([&](auto u) __attribute__((always_inline)) {
+          put(i + static_cast<std::int64_t>(u) * lanes<T>,
+              detail::result_of<R, at_once>(values, u));
+        });
+      }
     }
-  }
-  // The rest, register by register: the values of rows, one per call, come here too.
-  if (i >= n) return;
-  detail::region_values<R, 1> values;
-  detail::load_scalars<R, 1>(values, leaf);
-  for (; i < n; i += lanes<T>) {
-    const std::int64_t count = std::min<std::int64_t>(lanes<T>, n - i);
+    // The rest, register by register: the values of rows, one per call, come here too.
+    if (i < n) {
+      detail::region_values<R, 1> values;
+      detail::load_scalars<R, 1>(values, leaf);
+      for (; i < n; i += lanes<T>) {
+        const std::int64_t count = std::min<std::int64_t>(lanes<T>, n - i);
+        detail::unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
+          if constexpr (!R.is_scalar(k))
+            values.number[k][0] = detail::load_rest<T>(at(k, i), count);
+        });
+        detail::evaluate_nodes<R, 1>(values);
+        detail::store_rest<out_type, T>(out + i, count, detail::result_of<R, 1>(values, 0));
+      }
+    }
+
+    if (--row == 0) return;
     detail::unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
-      if constexpr (!R.is_scalar(k)) values.number[k][0] = detail::load_rest<T>(leaf[k] + i, count);
+      row_leaf[k] = reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(row_leaf[k]) +
+                                               run.steps[k]);
+      leaf[k] = row_leaf[k];
     });
-    detail::evaluate_nodes<R, 1>(values);
-    detail::store_rest<out_type, T>(out + i, count, detail::result_of<R, 1>(values, 0));
+    out = reinterpret_cast<out_type*>(reinterpret_cast<std::byte*>(out) + run.result_step);
   }
+}
+
+/// One row of n elements, in no particular mode.
+template <ir::region R>
+void map_kernel(std::int64_t n, const void* const* operands, void* result) {
+  map_rows_kernel<R>({.count = n}, operands, result);
 }
 
 }  // namespace sinter::exec

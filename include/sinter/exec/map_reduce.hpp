@@ -83,6 +83,7 @@ void map_reduce_kernel(std::int64_t n, const void* const* operands, void* result
 template <ir::traced_region R>
 constexpr ir::instruction instruction_for() {
   ir::instruction out{ir::region(R), &map_kernel<ir::region(R)>};
+  out.run_rows = &map_rows_kernel<ir::region(R)>;
   if constexpr (R.summed) out.sum = &map_reduce_kernel<monoid::sum, ir::region(R)>;
   if constexpr (R.maximized) out.max = &map_reduce_kernel<monoid::max, ir::region(R)>;
   if constexpr (R.column_summed)

@@ -320,14 +320,28 @@ class tile_runner {
     const std::int64_t columns = c.target.extent == value_class::full ? width_ : 1;
     std::byte* const to = address(c.target, 0);
     const auto at_once = [&](std::int64_t count) {
-      for_each_row(c, operands, 1,
-                   [&](const void* const* from, std::int64_t) { c.function(count, from, to); });
+      for_each_row(c, operands, 1, [&](const void* const* from, std::int64_t) {
+        if (c.mode.is_plain()) return c.function(count, from, to);
+        c.fused->run_rows({.count = count, .mode = c.mode}, from, to);
+      });
     };
     if (c.padded) return at_once((rows + row_padding - 1) / row_padding * row_padding);
     if (!c.by_row) return at_once(rows * columns);
     const std::int64_t to_step = rows > 1 ? address(c.target, 1) - to : 0;
+    if (even_ && c.fused != nullptr && c.fused->run_rows != nullptr) {
+      std::array<const void*, ir::region::max_leaves> pointers;
+      std::array<std::int64_t, ir::region::max_leaves> steps;
+      for (std::size_t k = 0; k < static_cast<std::size_t>(c.operand_count); ++k) {
+        std::byte* const first = address(operands[k], 0);
+        pointers[k] = first;
+        steps[k] = rows > 1 ? address(operands[k], 1) - first : 0;
+      }
+      return c.fused->run_rows({columns, c.mode, rows, steps.data(), to_step}, pointers.data(), to);
+    }
     for_each_row(c, operands, rows, [&](const void* const* from, std::int64_t row) {
-      c.function(columns, from, even_ ? to + row * to_step : address(c.target, row));
+      std::byte* const target = even_ ? to + row * to_step : address(c.target, row);
+      if (c.mode.is_plain()) return c.function(columns, from, target);
+      c.fused->run_rows({.count = columns, .mode = c.mode}, from, target);
     });
   }
 

@@ -53,6 +53,7 @@ struct bound_store {
   bool per_row = false;  // stores one value per row
   int phase = 0;
   bool deferred = false;  // written when all loads of the phase are done
+  bool is_large = false;  // more than the caches hold
 };
 
 // More bytes than this per tile are not kept from phase to phase but computed again: half of a
@@ -121,6 +122,18 @@ class tile_schedule {
       const int stored = nest_->stores[static_cast<std::size_t>(number)].step;
       return facts_.origin[static_cast<std::size_t>(stored)] == s;
     });
+  }
+
+  // Is store number k of the analysis all that reads the value of step s?
+  bool is_only_stored(int s, std::size_t k) const {
+    for (int i = s + 1; i < step_count(); ++i)
+      if (alive(i))
+        for (int o : step(i).operands)
+          if (facts_.origin[static_cast<std::size_t>(o)] == s) return false;
+    for (std::size_t other = 0; other < stores.size(); ++other)
+      if (other != k && facts_.origin[static_cast<std::size_t>(store(other).step)] == s)
+        return false;
+    return true;
   }
 
   // May commands read or write the stream in place? Short rows that lie apart are copied instead: a
@@ -208,6 +221,9 @@ class tile_schedule {
                           to_string(target.shape));
       view.buffer = target.buffer;
       view.offset = target.offset;
+      stores[i].is_large =
+          static_cast<double>(element_count(view.shape)) * static_cast<double>(size_of(s.type)) >
+          at.plan().last_level_bytes;
       stores[i].stream = add_stream(view, s.type);
       stores[i].phase = ready(store(i).step);
     }

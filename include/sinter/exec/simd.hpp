@@ -41,6 +41,24 @@ inline constexpr bool has_fused_multiply_add = false;
 /// What the kernels were compiled for, as xsimd names it ("avx512bw", "fma3+avx2", "sse2", ...).
 inline const char* instruction_set_name() { return xsimd::default_arch::name(); }
 
+namespace detail {
+
+// Overloads by register type choose the instruction.
+#if defined(__SSE2__)
+inline void stream_register(float* to, __m128 x) { _mm_stream_ps(to, x); }
+inline void stream_register(double* to, __m128d x) { _mm_stream_pd(to, x); }
+#endif
+#if defined(__AVX__)
+inline void stream_register(float* to, __m256 x) { _mm256_stream_ps(to, x); }
+inline void stream_register(double* to, __m256d x) { _mm256_stream_pd(to, x); }
+#endif
+#if defined(__AVX512F__)
+inline void stream_register(float* to, __m512 x) { _mm512_stream_ps(to, x); }
+inline void stream_register(double* to, __m512d x) { _mm512_stream_pd(to, x); }
+#endif
+
+}  // namespace detail
+
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> load(const T* from) {
   return simd<T>::load_unaligned(from);
@@ -48,6 +66,17 @@ template <Floating T>
 template <Floating T>
 [[gnu::always_inline]] inline void store(T* to, simd<T> x) {
   x.store_unaligned(to);
+}
+
+/// Writes past the caches: the line is neither read before nor kept. `to` is aligned to the
+/// register. Other threads see it after store_fence (store_fence.hpp). xsimd 8 has no such store.
+template <Floating T>
+[[gnu::always_inline]] inline void store_streaming(T* to, simd<T> x) {
+#if defined(__SSE2__)
+  detail::stream_register(to, x.data);
+#else
+  store<T>(to, x);
+#endif
 }
 
 /// Writes one byte, 0 or 1, per lane.

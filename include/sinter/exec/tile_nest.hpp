@@ -14,6 +14,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_rows.hpp>
 #include <sinter/exec/run_tile.hpp>
+#include <sinter/exec/store_fence.hpp>
 #include <sinter/plan/division.hpp>
 
 namespace sinter::exec {
@@ -50,20 +51,36 @@ class tile_nest {
     // A reduction over no elements gives identities; without reductions there is nothing to do.
     if (axes.rows == 0 || (axes.columns == 0 && nest_->inner_axes == 0)) return;
     if (tile_.program().split) return run_split(memory);
-    parallel_for(row_tasks_ * column_tasks_, nest_->predicted_nanoseconds,
-                 [&](std::int64_t task, int thread) {
-                   const std::int64_t row = task / column_tasks_ * rows_per_task_,
-                                      column = task % column_tasks_ * columns_per_task_;
-                   tile_runner runner(tile_.program(), memory.bases, memory.scratch(thread));
-                   runner.begin();
-                   run_part(runner, row, std::min(axes.rows, row + rows_per_task_), column,
-                            std::min(axes.columns, column + columns_per_task_));
-                 });
+    // A thread takes its tasks in one go: what is set up for each was 0.25 µs of the 2.6 that 32 K
+    // elements of relu(x + b) take.
+    parallel_ranges(row_tasks_ * column_tasks_, nest_->predicted_nanoseconds,
+                    [&](std::int64_t first, std::int64_t last, int thread) {
+                      tile_runner runner(tile_.program(), memory.bases, memory.scratch(thread));
+                      runner.begin();
+                      run_tasks(runner, first, last);
+                      if (tile_.program().streaming) store_fence();
+                    });
   }
 
   lowered_tiles lowered() const { return {tile_.program(), rows_per_task_, columns_per_task_}; }
 
  private:
+  // Tasks go along the columns first.
+  void run_tasks(tile_runner& runner, std::int64_t first, std::int64_t last) const {
+    const walk& axes = tile_.program().axes;
+    if (column_tasks_ == 1)
+      return run_part(runner, first * rows_per_task_, std::min(axes.rows, last * rows_per_task_), 0,
+                      axes.columns);
+    for (std::int64_t task = first; task < last;) {
+      const std::int64_t row = task / column_tasks_,
+                         end = std::min(last, (row + 1) * column_tasks_);
+      run_part(runner, row * rows_per_task_, std::min(axes.rows, (row + 1) * rows_per_task_),
+               task % column_tasks_ * columns_per_task_,
+               std::min(axes.columns, (end - row * column_tasks_) * columns_per_task_));
+      task = end;
+    }
+  }
+
   void run_part(tile_runner& runner, std::int64_t row, std::int64_t row_end, std::int64_t column,
                 std::int64_t column_end) const {
     const tile_program& p = tile_.program();
@@ -109,6 +126,7 @@ class tile_nest {
         runner.reset(phase, accumulators);
         const std::int64_t column = part * columns_per_task_;
         runner.run_phase(phase, column, std::min(p.axes.columns, column + columns_per_task_));
+        if (p.streaming) store_fence();
       });
       rows.reset(phase, rows.accumulators());
       for (std::int64_t part = 0; part < column_tasks_; ++part)

@@ -123,11 +123,12 @@ struct command {
   // this dtype (of `where`: its branches), a user's op (the code is then custom_map), or a region.
   ir::op code{};
   dtype operand_type{};
+  ir::run_mode mode{};         // map of a region
   std::int64_t attribute = 0;  // random: the stream id
   const ir::instruction* fused = nullptr;
   const ir::custom_op* custom = nullptr;
 };
-static_assert(sizeof(void*) != 8 || sizeof(command) == 72, "a command is a little over a line");
+static_assert(sizeof(void*) != 8 || sizeof(command) == 80, "a command is a little over a line");
 
 struct command_range {
   int first = 0, last = 0;
@@ -165,6 +166,7 @@ struct tile_program {
   std::int64_t tile_rows = 1, chunk = 1;  // a tile is at most tile_rows x chunk elements
   std::int64_t row_capacity = 1;          // rows that row slots and accumulators hold
   bool aligned_rows = false;  // the rows of a tile never cross the end of the last outer axis
+  bool streaming = false;     // some commands write past the caches
   bool split = false;         // few long rows: columns are divided among tasks, phase by phase
 
   std::vector<exec::stream> streams;
@@ -227,6 +229,24 @@ inline dtype operand_type(const tile_program& p, const command& c, int k) {
   }
 }
 
+/// Is leaf k of a region one value for a run of elements by its structure?
+inline bool is_scalar_leaf(const command& c, int k) {
+  return c.fused != nullptr && c.fused->structure.is_scalar(k);
+}
+
+/// Of a map of a region: operands that are fewer values than the result though their leaves are not
+/// scalar, for run_mode::single.
+inline std::uint16_t broadcast_operands(const tile_program& p, const command& c) {
+  unsigned out = 0;
+  if (c.kind != command_kind::map || c.fused == nullptr || c.target.extent != value_class::full)
+    return 0;
+  for (int k = 0; k < c.operand_count; ++k)
+    if (!is_scalar_leaf(c, k) &&
+        p.operands_of(c)[static_cast<std::size_t>(k)].extent != value_class::full)
+      out |= 1u << k;
+  return static_cast<std::uint16_t>(out);
+}
+
 /// Of a map that runs no region: the name of its op, how many operands that takes, and the kernel,
 /// nullptr where there is none.
 constexpr std::string_view map_name(const command& c) {
@@ -258,8 +278,9 @@ inline bool is_same(const tile_program& p, const command& a, const tile_program&
   return a.kind == b.kind && a.type == b.type && a.by_row == b.by_row && a.padded == b.padded &&
          a.stream == b.stream && a.target == b.target && a.function == b.function &&
          a.reducing == b.reducing && a.reduction == b.reduction && a.code == b.code &&
-         a.operand_type == b.operand_type && a.attribute == b.attribute && a.custom == b.custom &&
-         same_code && std::ranges::equal(p.operands_of(a), q.operands_of(b));
+         a.mode == b.mode && a.operand_type == b.operand_type && a.attribute == b.attribute &&
+         a.custom == b.custom && same_code &&
+         std::ranges::equal(p.operands_of(a), q.operands_of(b));
 }
 
 /// Equal programs do the same with the same kernels in the same places.
@@ -269,8 +290,8 @@ inline bool operator==(const tile_program& p, const tile_program& q) {
     if (!is_same(p, p.commands[i], q, q.commands[i])) return false;
   return p.axes == q.axes && p.tile_rows == q.tile_rows && p.chunk == q.chunk &&
          p.row_capacity == q.row_capacity && p.aligned_rows == q.aligned_rows &&
-         p.split == q.split && p.streams == q.streams && p.row_steps == q.row_steps &&
-         p.constants == q.constants && p.reductions == q.reductions &&
+         p.split == q.split && p.streaming == q.streaming && p.streams == q.streams &&
+         p.row_steps == q.row_steps && p.constants == q.constants && p.reductions == q.reductions &&
          p.prefetched == q.prefetched && p.prefetch_steps == q.prefetch_steps &&
          p.prologue == q.prologue && p.row_lists == q.row_lists && p.phase_lists == q.phase_lists &&
          p.slot_bytes == q.slot_bytes && p.row_slot_bytes == q.row_slot_bytes &&

@@ -204,6 +204,9 @@ void map_text(Text& t, Program& p, Command& c, const known_kernels& kernels) {
         t.fail("there is no kernel of this map and this accumulator");
     }
   }
+  if constexpr (Text::reads) c.mode.single = broadcast_operands(p, c);
+  t.flag(", past the caches", c.mode.streaming);
+  if constexpr (Text::reads) p.streaming = p.streaming || c.mode.streaming;
   t.flag(", by rows", c.by_row);
   t.flag(", padded", c.padded);
 }

@@ -224,12 +224,13 @@ class tile_verifier {
         require(c.type == (facts.yields == ir::yields::boolean ? dtype::boolean : c.operand_type),
                 "type: not what the op yields");
     }
+    check_mode(c);
     const value_class extent = c.target.extent;
     const std::int64_t rows = extent == value_class::full ? p_.tile_rows : p_.row_capacity;
     bool apart = extent == value_class::full && c.target.valid() && !is_packed(c.target);
     for (int k = 0; k < c.operand_count; ++k) {
       const location& l = read(c, k);
-      const bool scalar = region != nullptr && region->is_scalar(k);
+      const bool scalar = is_scalar_leaf(c, k) || c.mode.is_single(k);
       const auto complain = [&](const char* what) { fail(operand_name(k) + what); };
       if (scalar) {
         if (l.extent == value_class::full) complain("one value per element for a scalar");
@@ -276,6 +277,19 @@ class tile_verifier {
       return;
     }
     write(c);
+  }
+
+  void check_mode(const command& c) const {
+    if (c.mode.is_plain() && (c.kind != command_kind::map || c.fused == nullptr)) return;
+    require(c.kind == command_kind::map && c.fused != nullptr && c.fused->run_rows != nullptr,
+            "kernel: has no modes");
+    require(c.mode.single == broadcast_operands(p_, c), "mode: not as the operands say");
+    require(c.mode.single == 0 || ir::may_broadcast(c.fused->structure),
+            "kernel: takes no value per row for one per element");
+    require(!c.mode.streaming ||
+                (c.target.where == memory::stream && c.target.extent == value_class::full),
+            "past the caches: what is no memory of the caller");
+    require(!c.mode.streaming || p_.streaming, "past the caches: without a fence");
   }
 
   void check_store(const command& c) {

@@ -67,10 +67,43 @@ constexpr bool is_truth(const region& r, int operand) {
   return false;
 }
 
+// Can a leaf of a region be one value at run time while the result is not? Of a single leaf the
+// result is one value as well.
+constexpr bool may_broadcast(const region& r) {
+  int vectors = 0;
+  for (int k = 0; k < r.leaf_count; ++k) vectors += r.is_scalar(k) ? 0 : 1;
+  return vectors > 1;
+}
+
 // Runs a region over `count` consecutive elements. operands[k] points to `count` elements, or to
 // one if leaf k is scalar; nothing needs to be aligned; result may be one of the operands, but may
 // not overlap one otherwise.
 using map_function = void (*)(std::int64_t count, const void* const* operands, void* result);
+
+// What is known of a run only when its memory is: whether an operand is broadcast along rows, and
+// how large the result is.
+struct run_mode {
+  std::uint16_t single;  // bit k: operand k is one value, although leaf k is not scalar
+  bool streaming;        // whole registers of the result go past the caches where it is aligned
+
+  constexpr bool is_single(int leaf) const { return (single >> leaf & 1) != 0; }
+  constexpr bool is_plain() const { return single == 0 && !streaming; }
+  friend constexpr bool operator==(const run_mode&, const run_mode&) = default;
+};
+
+// Rows of `count` consecutive elements each. Where there are several, operand k of the next one is
+// steps[k] bytes behind that of a row, its result result_step bytes.
+struct map_run {
+  std::int64_t count = 0;
+  run_mode mode{};
+  std::int64_t rows = 1;
+  const std::int64_t* steps = nullptr;
+  std::int64_t result_step = 0;
+};
+
+// A map_function for one row and more, in all modes. Only regions that may_broadcast have single
+// operands. What went past the caches is seen by other threads after a store fence.
+using map_rows_function = void (*)(const map_run& run, const void* const* operands, void* result);
 
 // Runs a region over `count` consecutive elements of a row and combines what it computes into
 // *accumulator, in the order in which a reduction of the stored values would. Writes the values to
@@ -92,6 +125,7 @@ struct instruction {
   map_function run = nullptr;
   map_reduce_function sum = nullptr, max = nullptr;
   map_reduce_columns_function column_sum = nullptr, column_max = nullptr;
+  map_rows_function run_rows = nullptr;
 
   constexpr map_reduce_function reduced_by(op reduction) const {
     if (reduction == op::reduce_sum) return sum;

@@ -41,9 +41,9 @@ constexpr tile_division divide_tile(std::int64_t rows, std::int64_t columns, std
   columns = std::max<std::int64_t>(1, columns);
   tile_division out{1, columns};
   if (split) {
-    // At most 1024 parts, since one thread combines them.
+    // At most 256 parts: one thread combines them, and nothing is read while a task begins.
     out.columns = std::max(whole_units(elements_per_task / 2, chunk),
-                           whole_units(pieces_of(columns, 1024), chunk));
+                           whole_units(pieces_of(columns, 256), chunk));
     return out;
   }
   if (free && columns > elements_per_task) out.columns = whole_units(elements_per_task, chunk);

@@ -227,6 +227,9 @@ struct plan {
   std::size_t lower_bound_bytes = 0;  // the largest set of arena buffers alive at one time
   double cost = 0,
          cost_bound = 0;  // predicted nanoseconds; a bound relative to the enumerated nests
+  // A buffer of more bytes is gone from the caches before anybody can read it again: the machine's
+  // last level, which nests that write such a buffer go past.
+  double last_level_bytes = 24 << 20;
   ir::dim_table dims;
   // may_alias[o * arguments + a]: output o may be the very memory of argument a.
   std::vector<bool> may_alias;

@@ -102,9 +102,11 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
     divided_plan made =
         divide(lowering(values, nests, s, outputs).take(), graph.language().fixed());
     scheduler(made.replay, assigned);
-    for (plan* part : {&made.replay, &made.preparation})
+    for (plan* part : {&made.replay, &made.preparation}) {
+      part->last_level_bytes = options.machine.last_level_bytes;
       plan_memory(*part, graph.language().terms().symbol_values, corner, arguments,
                   static_cast<int>(output_classes.size()));
+    }
     return made;
   };
   const value_nests alternatives(values, nests);

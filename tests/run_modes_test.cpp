@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Modes of fused kernels that are known when memory is: operands that are broadcast along rows are
+// not spread, results that no cache holds go past the caches. Text, verifier, interpreter and
+// executor agree on them.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/lowered_cases.hpp"
+#include "support/lowered_graph.hpp"
+#include <sinter/exec/lowered_text.hpp>
+#include <sinter/exec/map_reduce.hpp>
+#include <sinter/exec/verify_lowered.hpp>
+
+namespace {
+
+namespace exec = sinter::exec;
+namespace ir = sinter::ir;
+using exec::command;
+using sinter::dtype;
+using test_support::noise;
+
+// (a + b) c, which is what most functions below compute.
+constexpr ir::region sum_times() {
+  ir::region r;
+  r.type = dtype::f32;
+  for (int k = 0; k < 3; ++k) r.add_leaf(false);
+  r.add_node(ir::op::mul, r.add_node(ir::op::add, 0, 1), 2);
+  return r;
+}
+
+sinter::program_code code() {
+  sinter::program_code out = sinter::detail::all_code();
+  constexpr ir::region r = sum_times();
+  ir::instruction own{r, &exec::map_kernel<r>};
+  own.run_rows = &exec::map_rows_kernel<r>;
+  out.instructions.push_back(own);
+  return out;
+}
+
+// What is bound where the caches hold so many bytes; all levels agree on it.
+exec::lowered_plan checked(const test_support::lowered_case& c, double last_level_bytes) {
+  sinter::planning::machine machine;
+  machine.last_level_bytes = last_level_bytes;
+  const sinter::program_code all = code();
+  sinter::program p(c.graph, all, {.machine = machine});
+  test_support::lowered_graph low = test_support::lower(p, c.arguments);
+  CAPTURE(low.text);
+  REQUIRE(low.plans.size() == 1);
+  const exec::known_kernels known = test_support::kernels_of(p);
+  exec::verify_lowered(low.plans[0], known.table);
+  const std::string text = to_text(low.plans[0]);
+  const exec::lowered_plan back = exec::parse_lowered(text, known);
+  CHECK(back == low.plans[0]);
+  const auto interpreted = test_support::interpret(low, {&back, 1});
+  for (std::size_t k = 0; k < interpreted.size(); ++k)
+    CHECK(interpreted[k].bytes == low.out[k].bytes);
+  // Kernels and structures are this function's.
+  return low.plans[0];
+}
+
+std::vector<command> commands_of(const exec::lowered_plan& plan) {
+  std::vector<command> out;
+  for (const exec::lowered_nest& n : plan.nests)
+    if (const auto* tiles = std::get_if<exec::lowered_tiles>(&n))
+      out.insert(out.end(), tiles->program.commands.begin(), tiles->program.commands.end());
+  return out;
+}
+
+constexpr double no_limit = 1e18;
+
+}  // namespace
+
+TEST_CASE("operands that are broadcast along rows are not spread") {
+  const auto f = [](auto x, auto row, auto column) { return (x + row) * column; };
+  struct sample {
+    sinter::shape_vector x, row, column;
+    unsigned single;
+  };
+  for (const sample& s :
+       {sample{{37, 300}, {300}, {37, 1}, 4}, sample{{5, 64}, {64}, {5, 1}, 4},
+        sample{{3, 5, 70}, {5, 70}, {3, 1, 1}, 4}, sample{{4, 300}, {300}, {4, 300}, 0}}) {
+    CAPTURE(sinter::to_string(s.x));
+    const auto commands = commands_of(checked(
+        test_support::make_case("", f, noise(s.x), noise(s.row, 2), noise(s.column, 3)), no_limit));
+    REQUIRE(commands.size() == 1);
+    CHECK(commands[0].kind == exec::command_kind::map);
+    CHECK(commands[0].mode.single == s.single);
+    CHECK(!commands[0].mode.streaming);
+  }
+}
+
+TEST_CASE("short rows share a call, and what is broadcast is spread for that") {
+  const auto commands =
+      commands_of(checked(test_support::make_case(
+                              "", [](auto x, auto row, auto column) { return (x + row) * column; },
+                              noise({37, 7}), noise({7}, 2), noise({37, 1}, 3)),
+                          no_limit));
+  for (const command& c : commands) CHECK(c.mode.is_plain());
+}
+
+TEST_CASE("results that are larger than the caches go past them") {
+  const auto f = [](auto x, auto y, auto z) { return (x + y) * z; };
+  const auto streams = [&](const sinter::shape_vector& shape, double bytes) {
+    const auto commands = commands_of(checked(
+        test_support::make_case("", f, noise(shape), noise(shape, 2), noise(shape, 3)), bytes));
+    REQUIRE(commands.size() == 1);
+    return commands[0].mode.streaming;
+  };
+  CHECK(streams({10'000}, 39'999));
+  CHECK(!streams({10'000}, 40'000));
+  CHECK(streams({3}, 4));
+  CHECK(streams({70, 301}, 4096));  // rows that are not aligned alike
+  CHECK(!streams({70, 301}, no_limit));
+}
+
+TEST_CASE("what is read again does not go past the caches") {
+  const auto stored = [](auto x, auto y, auto z) {
+    auto s = (x + y) * z;
+    return sinter::outputs(s, sinter::sum(s, -1));
+  };
+  const auto commands =
+      commands_of(checked(test_support::make_case("", stored, noise({40, 300}), noise({40, 300}, 2),
+                                                  noise({40, 300}, 3)),
+                          64));
+  for (const command& c : commands) CHECK(!c.mode.streaming);
+}
+
+TEST_CASE("modes that do not fit their command are refused") {
+  const auto f = [](auto x, auto row, auto column) { return (x + row) * column; };
+  const exec::lowered_plan sound = checked(
+      test_support::make_case("", f, noise({37, 300}), noise({300}, 2), noise({37, 1}, 3)), 64);
+  const auto message = [&](auto corrupt) {
+    exec::lowered_plan broken = sound;
+    auto& p = std::get<exec::lowered_tiles>(broken.nests[0]).program;
+    corrupt(p, p.commands[0]);
+    try {
+      exec::verify_lowered(broken);
+    } catch (const sinter::error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(message([](auto&, command&) {}) == "");
+  CHECK(message([](auto&, command& c) { c.mode.single = 0; }).find("mode: not as") !=
+        std::string::npos);
+  CHECK(message([](auto&, command& c) { c.mode.single = 5; }).find("mode: not as") !=
+        std::string::npos);
+  CHECK(message([](auto& p, command&) { p.streaming = false; }).find("without a fence") !=
+        std::string::npos);
+}
