@@ -62,6 +62,7 @@ class row_runner {
   // Without initializers: a task does not fill a list that it may not need.
   enum class call_kind : std::uint8_t {
     map,
+    map_steps,
     map_reduce,
     reduce,
     identity,
@@ -77,6 +78,7 @@ class row_runner {
     std::int64_t count;                   // elements of map, bytes of fetch
     union {
       ir::map_function map;
+      const ir::instruction* fused;
       ir::map_reduce_function map_reduce;
       const reduction_kernels* kernels;
       const command* source;
@@ -140,7 +142,9 @@ class row_runner {
       asks_tile_ = true;
       return;
     }
-    call& out = add(c.kind == command_kind::map          ? call_kind::map
+    const bool by_steps = c.kind == command_kind::map && c.function == nullptr;
+    call& out = add(by_steps                             ? call_kind::map_steps
+                    : c.kind == command_kind::map        ? call_kind::map
                     : c.kind == command_kind::map_reduce ? call_kind::map_reduce
                     : stores_row                         ? call_kind::store
                                                          : call_kind::reduce);
@@ -159,7 +163,10 @@ class row_runner {
                                                                                     : 1;
     if (c.kind != command_kind::reduce) out.to = add_place(c.target);
     if (c.kind == command_kind::map) {
-      out.map = c.function;
+      if (by_steps)
+        out.fused = c.fused;
+      else
+        out.map = c.function;
       return;
     }
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
@@ -202,6 +209,9 @@ class row_runner {
     const auto* from = reinterpret_cast<const void* const*>(places_.data() + c.from);
     switch (c.kind) {
       case call_kind::map: c.map(c.count, from, places_[c.to]); return;
+      case call_kind::map_steps:
+        c.fused->run_steps(*c.fused->steps, c.count, from, places_[c.to]);
+        return;
       case call_kind::map_reduce:
         c.map_reduce(c.count, from, places_[c.to], places_[c.accumulator]);
         return;

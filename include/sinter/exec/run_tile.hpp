@@ -321,13 +321,13 @@ class tile_runner {
     std::byte* const to = address(c.target, 0);
     const auto at_once = [&](std::int64_t count) {
       for_each_row(c, operands, 1,
-                   [&](const void* const* from, std::int64_t) { c.function(count, from, to); });
+                   [&](const void* const* from, std::int64_t) { run_map(c, count, from, to); });
     };
     if (c.padded) return at_once((rows + row_padding - 1) / row_padding * row_padding);
     if (!c.by_row) return at_once(rows * columns);
     const std::int64_t to_step = rows > 1 ? address(c.target, 1) - to : 0;
     for_each_row(c, operands, rows, [&](const void* const* from, std::int64_t row) {
-      c.function(columns, from, even_ ? to + row * to_step : address(c.target, row));
+      run_map(c, columns, from, even_ ? to + row * to_step : address(c.target, row));
     });
   }
 

@@ -198,7 +198,8 @@ class tile_verifier {
 
   void check_map(const command& c, int phase) {
     const ir::region* region = c.fused == nullptr ? nullptr : &c.fused->structure;
-    require(c.function != nullptr, "kernel: none");
+    require(c.function != nullptr || (region != nullptr && c.fused->run_steps != nullptr),
+            "kernel: none");
     if (region != nullptr) {
       require(c.function == c.fused->run, "kernel: not that of the region");
       count_operands(c, region->leaf_count);
