@@ -29,8 +29,8 @@ constexpr std::array ops{op::neg,     op::abs,     op::relu,        op::sqrt, op
                          op::recip,   op::add,     op::sub,         op::mul,  op::div,
                          op::maximum, op::minimum, op::multiply_add};
 
-// More than a block of 8 registers, and a rest.
-constexpr std::size_t most = 300;
+// More than two blocks of 16 registers of 16 lanes, and a rest.
+constexpr std::size_t most = 600;
 
 // NaN, infinities, zeros of both signs, numbers below the normal ones, and ordinary ones, in
 // another order for every operand.
@@ -179,9 +179,9 @@ TEST_CASE("random regions, whose values are read again, of all sizes") {
     ++ran;
     CAPTURE(i);
     if (r.type == dtype::f32)
-      REQUIRE(runs_as_single_ops<float>(r, {0, 1, 7, 16, 127, 128, 129, most}));
+      REQUIRE(runs_as_single_ops<float>(r, {0, 1, 7, 16, 255, 256, 257, most}));
     else
-      REQUIRE(runs_as_single_ops<double>(r, {0, 1, 7, 8, 63, 64, 65, most}));
+      REQUIRE(runs_as_single_ops<double>(r, {0, 1, 7, 8, 127, 128, 129, most}));
   }
   CHECK(ran > 400);
 }

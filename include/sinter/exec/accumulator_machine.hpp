@@ -17,9 +17,14 @@ namespace sinter::exec {
 
 namespace detail {
 
-// Enough to hide the latency of an op and most of the jump to the next step. Sixteen of AVX-512
-// take 10 % less from L2, but 40 % more from DRAM.
+// Half of the registers that there are. The jump to the next step and what it reads cost about what
+// three registers do: a chain of eight ops in L2 takes 9.4 us with eight of AVX-512, 8.6 with
+// sixteen.
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr std::size_t accumulator_registers = 16;
+#else
 inline constexpr std::size_t accumulator_registers = 8;
+#endif
 
 template <Floating T>
 inline constexpr std::size_t accumulator_block =
@@ -113,6 +118,18 @@ struct accumulator {
     });
   }
 };
+
+// Elements are fetched so far ahead. The bursts in which a block is read are no steady stream to
+// the hardware: from DRAM the chain takes 1.5 times what its compiled kernel does without, 1.2
+// with; in L2 it costs 4 %.
+inline constexpr std::size_t fetched_ahead = 4096;
+
+template <Floating T>
+[[gnu::always_inline]] inline void fetch_block(const T* from) {
+  const auto* const at = reinterpret_cast<const char*>(from) + fetched_ahead;
+  for (std::size_t line = 0; line < accumulator_block<T> * sizeof(T); line += 64)
+    __builtin_prefetch(at + line);
+}
 
 // One block: the elements at `places`.
 template <Floating T>
@@ -316,6 +333,8 @@ void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n,
       }
       places[leaves] = memory[leaves];
     }
+    for (std::size_t k = 0; k < leaves && whole; ++k)
+      if (step[k] != 0) detail::fetch_block<T>(places[k]);
     detail::run_block<T>(program, machine);
     if (!whole) std::copy_n(memory[leaves], static_cast<std::size_t>(n), out);
     for (std::size_t k = 0; k <= leaves; ++k) places[k] += step[k];
