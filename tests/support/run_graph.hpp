@@ -113,7 +113,7 @@ inline std::vector<reference_tensor> run(sinter::program& p,
 inline std::vector<reference_tensor> run(const sinter::ir::graph& g,
                                          std::span<const reference_tensor> arguments,
                                          sinter::program_options options = {}) {
-  sinter::program p(g, sinter::detail::all_code(), std::move(options));
+  sinter::program p(g, sinter::detail::code_of(g), std::move(options));
   return run(p, arguments);
 }
 

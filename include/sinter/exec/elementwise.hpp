@@ -107,9 +107,9 @@ template <ir::op Op, Floating T>
   else if constexpr (Op == op::pow)
     return exec::pow<T>(a, b);
   else if constexpr (Op == op::maximum)
-    return select<T>(is_nan<T>(a), a, max_or_second<T>(a, b));
+    return select<T>(a == a, max_or_second<T>(a, b), a);
   else if constexpr (Op == op::minimum)
-    return select<T>(is_nan<T>(a), a, min_or_second<T>(a, b));
+    return select<T>(a == a, min_or_second<T>(a, b), a);
   else if constexpr (Op == op::less)
     return a < b;
   else if constexpr (Op == op::less_equal)

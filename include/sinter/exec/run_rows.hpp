@@ -68,6 +68,7 @@ class row_runner {
   enum class call_kind : std::uint8_t {
     map,
     map_rows,
+    map_steps,
     map_reduce,
     reduce,
     identity,
@@ -85,6 +86,7 @@ class row_runner {
     union {
       ir::map_function map;
       ir::map_rows_function map_rows;
+      const ir::instruction* fused;
       ir::map_reduce_function map_reduce;
       const reduction_kernels* kernels;
       const command* source;
@@ -148,7 +150,9 @@ class row_runner {
       asks_tile_ = true;
       return;
     }
-    call& out = add(c.kind == command_kind::map          ? call_kind::map
+    const bool by_steps = c.kind == command_kind::map && c.function == nullptr;
+    call& out = add(by_steps                             ? call_kind::map_steps
+                    : c.kind == command_kind::map        ? call_kind::map
                     : c.kind == command_kind::map_reduce ? call_kind::map_reduce
                     : stores_row                         ? call_kind::store
                                                          : call_kind::reduce);
@@ -173,7 +177,10 @@ class row_runner {
       return;
     }
     if (c.kind == command_kind::map) {
-      out.map = c.function;
+      if (by_steps)
+        out.fused = c.fused;
+      else
+        out.map = c.function;
       return;
     }
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
@@ -226,6 +233,9 @@ class row_runner {
       case call_kind::map: c.map(c.count, from, places_[c.to]); return;
       case call_kind::map_rows:
         c.map_rows({.count = c.count, .mode = c.mode}, from, places_[c.to]);
+        return;
+      case call_kind::map_steps:
+        c.fused->run_steps(*c.fused->steps, c.count, from, places_[c.to]);
         return;
       case call_kind::map_reduce:
         c.map_reduce(c.count, from, places_[c.to], places_[c.accumulator]);

@@ -320,10 +320,8 @@ class tile_runner {
     const std::int64_t columns = c.target.extent == value_class::full ? width_ : 1;
     std::byte* const to = address(c.target, 0);
     const auto at_once = [&](std::int64_t count) {
-      for_each_row(c, operands, 1, [&](const void* const* from, std::int64_t) {
-        if (c.mode.is_plain()) return c.function(count, from, to);
-        c.fused->run_rows({.count = count, .mode = c.mode}, from, to);
-      });
+      for_each_row(c, operands, 1,
+                   [&](const void* const* from, std::int64_t) { run_map(c, count, from, to); });
     };
     if (c.padded) return at_once((rows + row_padding - 1) / row_padding * row_padding);
     if (!c.by_row) return at_once(rows * columns);
@@ -339,9 +337,7 @@ class tile_runner {
       return c.fused->run_rows({columns, c.mode, rows, steps.data(), to_step}, pointers.data(), to);
     }
     for_each_row(c, operands, rows, [&](const void* const* from, std::int64_t row) {
-      std::byte* const target = even_ ? to + row * to_step : address(c.target, row);
-      if (c.mode.is_plain()) return c.function(columns, from, target);
-      c.fused->run_rows({.count = columns, .mode = c.mode}, from, target);
+      run_map(c, columns, from, even_ ? to + row * to_step : address(c.target, row));
     });
   }
 

@@ -255,6 +255,16 @@ constexpr std::string_view map_name(const command& c) {
 constexpr int map_arity(const command& c) {
   return c.custom != nullptr ? c.custom->arity : ir::info(c.code).arity;
 }
+/// Runs a map's kernel; see ir::map_function.
+inline void run_map(const command& c, std::int64_t count, const void* const* operands,
+                    void* result) {
+  if (!c.mode.is_plain())
+    c.fused->run_rows({.count = count, .mode = c.mode}, operands, result);
+  else if (c.function != nullptr)
+    c.function(count, operands, result);
+  else
+    c.fused->run_steps(*c.fused->steps, count, operands, result);
+}
 inline ir::map_function map_kernel(const kernel_table& kernels, const command& c) {
   const bool has_custom = c.type == dtype::f32 || c.type == dtype::f64;
   if (c.custom != nullptr)

@@ -198,7 +198,8 @@ class tile_verifier {
 
   void check_map(const command& c, int phase) {
     const ir::region* region = c.fused == nullptr ? nullptr : &c.fused->structure;
-    require(c.function != nullptr, "kernel: none");
+    require(c.function != nullptr || (region != nullptr && c.fused->run_steps != nullptr),
+            "kernel: none");
     if (region != nullptr) {
       require(c.function == c.fused->run, "kernel: not that of the region");
       count_operands(c, region->leaf_count);
@@ -280,9 +281,10 @@ class tile_verifier {
   }
 
   void check_mode(const command& c) const {
-    if (c.mode.is_plain() && (c.kind != command_kind::map || c.fused == nullptr)) return;
-    require(c.kind == command_kind::map && c.fused != nullptr && c.fused->run_rows != nullptr,
+    const bool is_region = c.kind == command_kind::map && c.fused != nullptr;
+    require(c.mode.is_plain() || (is_region && c.fused->run_rows != nullptr),
             "kernel: has no modes");
+    if (!is_region) return;
     require(c.mode.single == broadcast_operands(p_, c), "mode: not as the operands say");
     require(c.mode.single == 0 || ir::may_broadcast(c.fused->structure),
             "kernel: takes no value per row for one per element");

@@ -20,6 +20,10 @@ namespace sinter::detail {
 // Kernels, products and superinstructions of the library for every dtype.
 program_code all_code();
 
+// For a graph that is known only at run time (gradients expanded): behind the library, the regions
+// of the graph that run step by step.
+program_code code_of(const ir::graph& g);
+
 // The same for a set of dtypes (bit i: dtype i). Where they are compiled once for a whole program,
 // that is for every dtype.
 template <unsigned Dtypes, Element... Chosen>

@@ -4,11 +4,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <type_traits>
+#include <utility>
 
+#include <sinter/exec/accumulator_machine.hpp>
 #include <sinter/exec/library.hpp>
 #include <sinter/exec/make_kernels.hpp>
 #include <sinter/function/program.hpp>
+#include <sinter/graph/accumulator_program.hpp>
+#include <sinter/graph/regions.hpp>
 
 namespace sinter::detail {
 
@@ -28,6 +34,21 @@ program_code make_code() {
 SINTER_INLINE program_code all_code() {
   return make_code<std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
                    std::uint32_t, std::int64_t, std::uint64_t, float16, bfloat16, float, double>();
+}
+
+SINTER_INLINE program_code code_of(const ir::graph& g) {
+  program_code out = all_code();
+  for (const ir::region& r : ir::find_regions(g, ir::has_accumulator_op)) {
+    std::optional<ir::accumulator_program> steps = ir::accumulator_program_of(r);
+    if (!steps) continue;
+    out.steps.push_back(std::make_shared<const ir::accumulator_program>(*std::move(steps)));
+    ir::instruction made{r};
+    made.steps = out.steps.back().get();
+    made.run_steps =
+        r.type == dtype::f32 ? &exec::accumulator_kernel<float> : &exec::accumulator_kernel<double>;
+    out.instructions.push_back(made);
+  }
+  return out;
 }
 
 }  // namespace sinter::detail

@@ -170,8 +170,8 @@ class graph_function {
 
   struct state {
     state(const ir::graph& g, program_options options, plan_cache* plans)
-        : program(plans != nullptr ? plans->find_or_make(g, detail::all_code, options)
-                                   : std::make_shared<sinter::program>(g, detail::all_code(),
+        : program(plans != nullptr ? plans->find_or_make(g, detail::code_of, options)
+                                   : std::make_shared<sinter::program>(g, detail::code_of(g),
                                                                        std::move(options))) {
       const ir::graph& traced = program->traced();
       for (int id = 0; id < traced.size(); ++id) {

@@ -120,10 +120,10 @@ class plan_cache {
   cache_statistics statistics() const { return programs_.statistics(); }
 
   /// The program of this graph, whose gradients are expanded and which has been verified.
-  std::shared_ptr<program> find_or_make(const ir::graph& g, program_code (*code)(),
+  std::shared_ptr<program> find_or_make(const ir::graph& g, program_code (*code)(const ir::graph&),
                                         const program_options& options) {
     return programs_.find_or_make(detail::program_key(g, options), limit_,
-                                  [&] { return std::make_shared<program>(g, code(), options); });
+                                  [&] { return std::make_shared<program>(g, code(g), options); });
   }
 
  private:

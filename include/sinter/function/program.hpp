@@ -82,6 +82,8 @@ struct program_options {
 struct program_code {
   exec::kernel_table kernels;
   std::vector<ir::instruction> instructions;
+  /// Of the instructions that were not compiled.
+  std::vector<std::shared_ptr<const ir::accumulator_program>> steps{};
 };
 
 /// Counts over the life of a program, for tests and reports.

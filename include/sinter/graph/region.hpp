@@ -117,6 +117,11 @@ using map_reduce_function = void (*)(std::int64_t count, const void* const* oper
 using map_reduce_columns_function = void (*)(std::int64_t rows, std::int64_t columns,
                                              const void* const* operands, void* accumulator);
 
+// Runs the steps that a region was taken apart into; operands and result as for map_function.
+struct accumulator_program;
+using accumulator_function = void (*)(const accumulator_program& program, std::int64_t count,
+                                      const void* const* operands, void* result);
+
 // A kernel the executor has: its structure and its code. With a sum or a maximum along the row, or
 // down the columns, behind it the values need not be read again: nullptr where that was not
 // compiled.
@@ -126,6 +131,10 @@ struct instruction {
   map_reduce_function sum = nullptr, max = nullptr;
   map_reduce_columns_function column_sum = nullptr, column_max = nullptr;
   map_rows_function run_rows = nullptr;
+  // Of a region that nobody compiled, in place of `run`: its steps, and what runs them. Whoever
+  // made the instruction keeps the steps.
+  const accumulator_program* steps = nullptr;
+  accumulator_function run_steps = nullptr;
 
   constexpr map_reduce_function reduced_by(op reduction) const {
     if (reduction == op::reduce_sum) return sum;

@@ -62,8 +62,8 @@ struct node_set {
 
 class region_finder {
  public:
-  constexpr explicit region_finder(const graph& g)
-      : g_(g), facts_(static_cast<std::size_t>(g.size())) {
+  constexpr region_finder(const graph& g, bool (*may_fuse)(op))
+      : g_(g), may_fuse_(may_fuse), facts_(static_cast<std::size_t>(g.size())) {
     mark_live();
     for (int id = 0; id < g.size(); ++id)
       if (at(id).live) classify(id);
@@ -183,7 +183,7 @@ class region_finder {
       const int below = at(g_.input(id, 0)).source;
       if (fusible(below) && !certainly_spreads(id)) own.source = below;
     } else if (is_elementwise(n.code) && !is_conversion(n.code) && n.code != op::custom_map &&
-               !n.shape.empty()) {
+               !n.shape.empty() && may_fuse_(n.code)) {
       own.type = region_type(id);
       if (!fusible(id)) return;
       own.work = static_cast<double>(info(n.code).cost);
@@ -367,6 +367,7 @@ class region_finder {
   }
 
   const graph& g_;
+  bool (*may_fuse_)(op);
   std::vector<node_facts> facts_;
   std::vector<int> roots_;
   std::vector<found> found_;
@@ -382,9 +383,11 @@ class region_finder {
 /// nodes and broadcasts along the last axis are scalar leaves. stop_gradient, and broadcasts of
 /// element-wise values that may turn out to be none, are looked through. Single nodes and regions
 /// of scalars are left out.
-constexpr region_list find_regions(const graph& traced) {
+/// `may_fuse`: which of the element-wise ops regions may have.
+constexpr region_list find_regions(
+    const graph& traced, bool (*may_fuse)(op) = [](op) { return true; }) {
   if (traced.failed()) return {};
-  return detail::region_finder(traced).largest();
+  return detail::region_finder(traced, may_fuse).largest();
 }
 
 }  // namespace sinter::ir

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <sinter/graph/accumulator_program.hpp>
 #include <sinter/graph/custom.hpp>
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
@@ -77,6 +78,19 @@ inline double fused_work(const ir::region& r, const machine& m) {
   for (int i = 0; i < r.node_count; ++i)
     work += m.unit_work * static_cast<double>(ir::info(r.code(i)).cost);
   return width_factor(r.type) * work;
+}
+
+// The same of one that runs step by step: most of what its ops read passes through memory.
+inline double stepwise_work(const ir::region& r, const ir::accumulator_program& steps,
+                            const machine& m) {
+  double work = m.tile_operand * steps.accesses();
+  for (int i = 0; i < r.node_count; ++i)
+    work += m.unit_work * static_cast<double>(ir::info(r.code(i)).cost);
+  return width_factor(r.type) * work;
+}
+
+inline double instruction_work(const ir::instruction& i, const machine& m) {
+  return i.steps != nullptr ? stepwise_work(i.structure, *i.steps, m) : fused_work(i.structure, m);
 }
 
 }  // namespace sinter::planning

@@ -196,7 +196,7 @@ class value_graph {
         const ir::region& structure = instructions_[node.payload].structure;
         f.fused = static_cast<int>(node.payload);
         f.code = structure.code(structure.node_count - 1);
-        f.work = fused_work(structure, machine_);
+        f.work = instruction_work(instructions_[node.payload], machine_);
       } else if (f.code == ir::op::custom_map) {
         f.work = custom_work(custom(f), v.type, machine_);
       } else {
