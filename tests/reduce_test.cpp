@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -189,6 +190,26 @@ TEST_CASE_TEMPLATE("NaN spreads through max and min, and is the argmax", T, floa
       for (std::int64_t i = 0; i < n; ++i)
         CHECK(std::isnan(each[static_cast<std::size_t>(i)]) == (i == at));
     }
+}
+
+TEST_CASE_TEMPLATE("NaN stays in its column", T, float, double) {
+  constexpr std::int64_t rows = 35, columns = 83;  // strips, registers and a rest, over two blocks
+  std::vector<T> x = some_values<T>(rows * columns), clean(columns), result(columns);
+  kernels<T>(monoid::max).identity(columns, clean.data());
+  kernels<T>(monoid::max).column(rows, columns, x.data(), columns, clean.data());
+  for (std::int64_t at = 0; at < rows * columns; at += 7) {
+    const T before =
+        std::exchange(x[static_cast<std::size_t>(at)], std::numeric_limits<T>::quiet_NaN());
+    kernels<T>(monoid::max).identity(columns, result.data());
+    kernels<T>(monoid::max).column(rows, columns, x.data(), columns, result.data());
+    x[static_cast<std::size_t>(at)] = before;
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const auto column = static_cast<std::size_t>(j);
+      const bool right =
+          j == at % columns ? std::isnan(result[column]) : result[column] == clean[column];
+      REQUIRE(right);
+    }
+  }
 }
 
 TEST_CASE_TEMPLATE("argmax of nothing but the least value is its first position", T, std::int32_t,

