@@ -50,12 +50,6 @@ constexpr auto library_regions(dtype type) {
     const int x = exp_shifted.add_leaf(false), m = exp_shifted.add_leaf(true);
     exp_shifted.add_node(op::exp, exp_shifted.add_node(op::sub, x, m));
   }
-  // x * s: the end of a softmax or an RMS norm. The op alone would need s once per element.
-  ir::region scale = empty;
-  {
-    const int x = scale.add_leaf(false), s = scale.add_leaf(true);
-    scale.add_node(op::mul, x, s);
-  }
   // (x - m)^2: variance.
   ir::region squared_deviation = empty;
   {
@@ -134,7 +128,7 @@ constexpr auto library_regions(dtype type) {
     const int first = turned_second.add_node(op::mul, a, c);
     turned_second.add_node(op::add, first, turned_second.add_node(op::mul, b, s));
   }
-  return std::array<ir::traced_region, 16>{{{scale_shift},
+  return std::array<ir::traced_region, 15>{{{scale_shift},
                                             {multiply_then_add},
                                             {center_scale},
                                             {exp_shifted, true},
@@ -148,8 +142,7 @@ constexpr auto library_regions(dtype type) {
                                             {inverse_deviation},
                                             {squared_difference, true, false, true},
                                             {turned_first},
-                                            {turned_second},
-                                            {scale}}};
+                                            {turned_second}}};
 }
 
 /// The library's instructions for T (float or double).
