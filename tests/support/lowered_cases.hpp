@@ -188,7 +188,7 @@ inline std::vector<lowered_case> lowered_cases() {
   add(make_frozen_case(
       "frozen weights",
       [](auto x, auto w, auto b) { return sn::relu(sn::matmul(x, w * 2.0f) + b); },
-      noise({64, 128}), noise({128, 256}, 2), noise({256}, 3)));
+      noise({72, 128}), noise({128, 256}, 2), noise({256}, 3)));
   add(make_case("attention", attention, noise({2, 300, 32}), noise({2, 300, 32}, 2),
                 noise({2, 300, 24}, 3)));
   add(make_case(

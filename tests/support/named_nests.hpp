@@ -78,14 +78,14 @@ output: %6
 output: %8
 )"},
         {"products with one left side, packed",
-         R"(%0 = argument {number: 0} : f32[40, 64]
-%1 = argument {number: 1} : f32[64, 48]
-%2 = argument {number: 2} : f32[64, 70]
-%3 = argument {number: 3} : f32[64, 33]
-%4 = matmul(%0, %1) : f32[40, 48]
-%5 = matmul(%0, %2) : f32[40, 70]
-%6 = matmul(%0, %3) : f32[40, 33]
-%7 = relu(%6) : f32[40, 33]
+         R"(%0 = argument {number: 0} : f32[80, 64]
+%1 = argument {number: 1} : f32[64, 148]
+%2 = argument {number: 2} : f32[64, 170]
+%3 = argument {number: 3} : f32[64, 133]
+%4 = matmul(%0, %1) : f32[80, 148]
+%5 = matmul(%0, %2) : f32[80, 170]
+%6 = matmul(%0, %3) : f32[80, 133]
+%7 = relu(%6) : f32[80, 133]
 output: %4
 output: %5
 output: %7
