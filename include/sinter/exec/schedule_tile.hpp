@@ -196,6 +196,26 @@ class tile_schedule {
     return view;
   }
 
+  // Does what is stored there not stay in the caches? Of what this program reads again, only what
+  // is larger than they are; of other results also what only fits in without what the nest reads.
+  // (Normalising columns of [8192,512]: 0.84 ms by hand instead of 1.07.)
+  bool leaves_caches(const binding& at, int target) const {
+    const auto bytes = [&](int buffer) {
+      return static_cast<double>(element_count(at[buffer].shape)) *
+             static_cast<double>(size_of(at.type(buffer)));
+    };
+    double touched = bytes(target);
+    if (at.plan().buffers[static_cast<std::size_t>(target)].place == planning::place::output)
+      for (std::size_t i = 0; i < nest_->accesses.size(); ++i) {
+        const auto same = [&](const planning::access& a) {
+          return a.buffer == nest_->accesses[i].buffer;
+        };
+        const auto first = nest_->accesses.begin(), here = first + static_cast<std::ptrdiff_t>(i);
+        if (std::none_of(first, here, same)) touched += bytes(here->buffer);
+      }
+    return touched > at.plan().last_level_bytes;
+  }
+
   void add_streams(const binding& at) {
     for (int i = 0; i < step_count(); ++i)
       if (alive(i) && i != facts_.external)
@@ -221,9 +241,7 @@ class tile_schedule {
                           to_string(target.shape));
       view.buffer = target.buffer;
       view.offset = target.offset;
-      stores[i].is_large =
-          static_cast<double>(element_count(view.shape)) * static_cast<double>(size_of(s.type)) >
-          at.plan().last_level_bytes;
+      stores[i].is_large = leaves_caches(at, store(i).buffer);
       stores[i].stream = add_stream(view, s.type);
       stores[i].phase = ready(store(i).step);
     }
