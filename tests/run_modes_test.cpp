@@ -100,7 +100,7 @@ TEST_CASE("short rows share a call, and what is broadcast is spread for that") {
   for (const command& c : commands) CHECK(c.mode.is_plain());
 }
 
-TEST_CASE("results that are larger than the caches go past them") {
+TEST_CASE("results that do not fit into the caches beside what is read go past them") {
   const auto f = [](auto x, auto y, auto z) { return (x + y) * z; };
   const auto streams = [&](const sinter::shape_vector& shape, double bytes) {
     const auto commands = commands_of(checked(
@@ -108,8 +108,8 @@ TEST_CASE("results that are larger than the caches go past them") {
     REQUIRE(commands.size() == 1);
     return commands[0].mode.streaming;
   };
-  CHECK(streams({10'000}, 39'999));
-  CHECK(!streams({10'000}, 40'000));
+  CHECK(streams({10'000}, 159'999));  // with what is read
+  CHECK(!streams({10'000}, 160'000));
   CHECK(streams({3}, 4));
   CHECK(streams({70, 301}, 4096));  // rows that are not aligned alike
   CHECK(!streams({70, 301}, no_limit));
