@@ -109,6 +109,15 @@ void recomputation() {
       "recompute/softmax_columns", off, [](auto m) { return sn::softmax(m, 0); }, x, x);
 }
 
+void tiles() {
+  const sn::program_options off{.nests = {.winograd = false}};
+  const auto f = [](auto x, auto w) { return sn::relu(sn::conv2d(x, w, {.padding = 1})); };
+  compare("winograd/conv_56", off, f, numbers<4>(8, 64, 56, 56), numbers<4>(8, 64, 56, 56),
+          numbers<4>(64, 64, 3, 3));
+  compare("winograd/conv_14", off, f, numbers<4>(128, 32, 14, 14), numbers<4>(128, 16, 14, 14),
+          numbers<4>(32, 16, 3, 3));
+}
+
 // Eight cheap ops, whose passes over memory are most of the work.
 constexpr auto chain = [](auto x, auto y) {
   return sn::maximum((x * y + x) * 0.5f - y, x * 0.25f) * y + x;
@@ -144,6 +153,7 @@ int main(int argc, char** argv) {
   attention();
   groups();
   recomputation();
+  tiles();
   instructions();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

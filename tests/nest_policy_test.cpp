@@ -82,6 +82,19 @@ TEST_CASE("without streamed nests attention stores its scores") {
       {.streamed = false}, numbers(40, 16, 5), numbers(200, 16, 6), numbers(200, 16, 7));
 }
 
+TEST_CASE("without tiles windows are multiplied as they are") {
+  const auto f = [](auto x, auto w) {
+    const auto images = sn::reshape(x, 2, 16, 24, 24), filters = sn::reshape(w, 24, 16, 3, 3);
+    return sn::reshape(sn::conv2d(images, filters), 48, 484);
+  };
+  const auto x = numbers(32, 576, 11), w = numbers(24, 144, 12);
+  auto all = sn::fuse(f);
+  auto few = sn::fuse(f, {.nests = {.winograd = false}});
+  CHECK(distance(all(x, w), few(x, w)) < 1e-5);
+  CHECK(all.explain(x, w).find("Winograd") != std::string::npos);
+  CHECK(few.explain(x, w).find("Winograd") == std::string::npos);
+}
+
 TEST_CASE("without groups products of one left side are nests of their own") {
   check_more_nests(
       [](auto x, auto a, auto b) { return sn::matmul(x, a) + sn::tanh(sn::matmul(x, b)); },

@@ -272,6 +272,22 @@ TEST_CASE("nests: shapes, dtypes, views and steps") {
               [&](schedule& s) { of(s, kind::assemble).pieces[0].source = windows(s); }},
              {"hints: tables", [&](schedule& s) { hints(s).erase(hints(s).begin()); }},
              {"hints: tables", [&](schedule& s) { hints(s)[0].buffer = hints(s)[1].buffer; }}});
+  const auto product = [&](schedule& s) -> sinter::planning::nest& { return of(s, kind::matmul); };
+  check_all(
+      "convolution by tiles",
+      {{"winograd: its right side are not windows",
+        [&](schedule& s) {
+          std::swap(windows(s).steps[1].attributes[2], windows(s).steps[1].attributes[3]);
+        }},
+       {"winograd", [&](schedule& s) { product(s).transpose_b = true; }},
+       {"winograd: filters are a matrix", [&](schedule& s) { product(s).inner_axes = 1; }},
+       {"winograd: is no product", [&](schedule& s) { of(s, kind::assemble).winograd = true; }}});
+  check_all("convolution with one filter", {{"winograd", [&](schedule& s) {
+                                               product(s).winograd = true;
+                                               product(s).packed_b = true;
+                                             }}});
+  check_all("strided, dilated convolution of groups",
+            {{"winograd", [&](schedule& s) { product(s).winograd = true; }}});
   check_all("products with one left side, packed",
             {{"access 1", [&](schedule& s) { first(s).parts[0].packed_b = false; }},
              {"part", [&](schedule& s) { first(s).parts.clear(); }},

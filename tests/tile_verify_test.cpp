@@ -383,6 +383,21 @@ TEST_CASE("corrupted nests of every other kind are refused") {
           windows(n).gathered = false;
           windows(n).row_stride = windows(n).column_stride = 2;
         }}});
+  check_nest<lowered_products>(
+      "convolution by tiles",
+      {{"winograd: blocks without images", [](auto& n) { n.images = 0; }},
+       {"winograd: blocks without images", [](auto& n) { n.images = 17; }},
+       {"winograd: blocks without images", [](auto& n) { n.depth = 0; }},
+       {"winograd: not all rows", [](auto& n) { --n.rows; }},
+       {"winograd: filters differ", [](auto& n) { n.left.batch_strides[0] = 1; }},
+       {"winograd: the right side has other axes",
+        [&](auto& n) {
+          windows(n).columns.extents = {110};
+          windows(n).columns.strides = {1};
+        }},
+       {"winograd: no windows of 3x3",
+        [&](auto& n) { std::swap(windows(n).rows.strides[1], windows(n).rows.strides[2]); }},
+       {"winograd: blocks cut tiles", [](auto& n) { n.parts[0].columns = 10; }}});
   check_nest<lowered_streamed>("attention", {{"values: gathered where nothing packs",
                                               [](auto& n) { n.values.gathered = true; }}});
   check_nest<lowered_products>("batched products of a strided operand",

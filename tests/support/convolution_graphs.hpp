@@ -58,6 +58,10 @@ inline std::vector<convolution_graph> convolution_graphs() {
       [](auto x, auto w, auto b) { return sn::relu(sn::conv2d(x, w, b, {.padding = 1})); },
       image_noise({2, 3, 9, 11}, 1), image_noise({8, 3, 3, 3}, 2), image_noise({8}, 3)));
   out.push_back(convolution(
+      "convolution by tiles",
+      [](auto x, auto w, auto b) { return sn::relu(sn::conv2d(x, w, b, {.padding = 1})); },
+      image_noise({2, 16, 11, 10}, 1), image_noise({24, 16, 3, 3}, 2), image_noise({24}, 3)));
+  out.push_back(convolution(
       "strided, dilated convolution of groups",
       [mixed](auto x, auto w) { return sn::conv2d(x, w, mixed); }, image_noise({3, 6, 11, 13}, 1),
       image_noise({8, 3, 3, 2}, 2)));

@@ -29,6 +29,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_pack.hpp>
 #include <sinter/exec/run_streamed.hpp>
+#include <sinter/exec/run_winograd.hpp>
 #include <sinter/exec/tile_nest.hpp>
 #ifndef NDEBUG
 #include <sinter/exec/verify_lowered.hpp>
@@ -188,8 +189,9 @@ class executor {
   }
 
  private:
-  using bound_nest = std::variant<tile_nest, column_nest, matmul_nest, streamed_nest, assemble_nest,
-                                  alias_nest, pack_nest, gather_nest, scatter_nest, custom_nest>;
+  using bound_nest =
+      std::variant<tile_nest, column_nest, matmul_nest, winograd_nest, streamed_nest, assemble_nest,
+                   alias_nest, pack_nest, gather_nest, scatter_nest, custom_nest>;
 
   void add(const planning::nest& nest, const kernel_table& kernels) {
     switch (nest.kind) {
@@ -201,6 +203,10 @@ class executor {
         return;
       case planning::nest_kind::matmul:
       case planning::nest_kind::grouped:
+        if (nest.winograd) {
+          nests_.emplace_back(std::in_place_type<winograd_nest>, *plan_, kernels, nest);
+          return;
+        }
         nests_.emplace_back(std::in_place_type<matmul_nest>, *plan_, kernels, nest);
         return;
       case planning::nest_kind::streamed:

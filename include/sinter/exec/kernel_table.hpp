@@ -8,6 +8,7 @@
 
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/reduction.hpp>
+#include <sinter/exec/winograd.hpp>
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -26,6 +27,7 @@ struct kernel_table {
   by_dtype<by_dtype<ir::map_function>> casts{};  // [from][to]
   by_dtype<reduction_table> reductions{};
   product_table products{};
+  winograd_table winograd{};
 
   /// `type` is the dtype of the operands; for `where`, of its branches.
   constexpr ir::map_function micro_op(ir::op code, dtype type) const {

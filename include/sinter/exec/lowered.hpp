@@ -93,6 +93,10 @@ struct lowered_products {
   shape_vector batch;
   std::int64_t m = 0, k = 0, rows = 1;  // rows of a block
   bool packs_left = false;  // a thread packs a block of rows once for all blocks of columns
+  // A convolution by tiles of 2x2 results: rows are filters, the right side windows of 3x3 with all
+  // their axes. A task has so many images, goes through filters and channels by so many.
+  bool winograd = false;
+  std::int64_t images = 1, filters = 1, depth = 1;
   std::vector<lowered_copy> copies;
   lowered_matrix left;
   std::vector<lowered_part> parts;

@@ -85,6 +85,12 @@ class nest_text {
     number(", k ", n.k);
     number(", blocks of rows ", n.rows);
     t_.flag(", packs left", n.packs_left);
+    t_.flag(", winograd", n.winograd);
+    if (n.winograd) {
+      number(" images ", n.images);
+      number(" filters ", n.filters);
+      number(" depth ", n.depth);
+    }
     t_.end();
     copies(n);
     t_.begin();

@@ -9,6 +9,7 @@
 #include <sinter/exec/kernel_table.hpp>
 #include <sinter/exec/micro_ops.hpp>
 #include <sinter/exec/reduce.hpp>
+#include <sinter/exec/winograd_kernel.hpp>
 #include <sinter/tensor/dtype.hpp>
 
 namespace sinter::exec {
@@ -43,6 +44,11 @@ constexpr kernel_table make_kernel_table() {
   };
   add(std::type_identity<bool>{});
   (add(std::type_identity<T>{}), ...);
+  const auto add_winograd = [&]<class Of>(std::type_identity<Of>) {
+    if constexpr (Floating<Of>)
+      table.winograd[static_cast<std::size_t>(dtype_of<Of>)] = winograd_of<Of>();
+  };
+  (add_winograd(std::type_identity<T>{}), ...);
   ((table.products[static_cast<std::size_t>(dtype_of<T>)] = detail::product_of<T>()), ...);
   return table;
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include <sinter/exec/bind_tile.hpp>
@@ -94,8 +95,23 @@ class product_part {
       grid_.column_count = 1;
     }
   }
+  /// Into blocks of all rows and so many columns.
+  void divide_columns(std::int64_t m, std::int64_t k, std::int64_t columns) {
+    m_ = m;
+    k_ = k;
+    grid_ = {std::max<std::int64_t>(1, m), columns, 1,
+             std::max<std::int64_t>(1, divide_up(n_, columns))};
+    detail::require_step(nest_->inner_axes == 0, *nest_, "rows of a product that is cut are whole");
+  }
   /// Blocks of at most this many rows.
   void bind_rest(const binding& at, const shape_vector& space, std::int64_t rows) {
+    bind_rest(at, space, rows, 1);
+    workspace_offset_ = scratch_bytes_;
+    scratch_bytes_ += gemm_workspace_bytes(type_, rows, grid_.columns, k_);
+  }
+  /// The same without what the product needs, for so many blocks at a time.
+  void bind_rest(const binding& at, const shape_vector& space, std::int64_t rows,
+                 std::int64_t blocks_at_a_time) {
     destination_ = find_destination(at, space);
     walk_request request;
     request.space = space;
@@ -115,8 +131,8 @@ class product_part {
     blocks_offset_ = round_to_lines(p.scratch_bytes);
     block_bytes_ = round_to_lines(static_cast<std::size_t>(rows * grid_.columns) * size_of(type_));
     const std::size_t blocks = right_.size() - (destination_ >= 0 ? 1 : 0);
-    workspace_offset_ = blocks_offset_ + blocks * block_bytes_;
-    scratch_bytes_ = workspace_offset_ + gemm_workspace_bytes(type_, rows, grid_.columns, k_);
+    scratch_bytes_ =
+        blocks_offset_ + blocks * static_cast<std::size_t>(blocks_at_a_time) * block_bytes_;
   }
 
   /// Makes copies of right sides, where they are needed. All threads take part.
@@ -140,26 +156,39 @@ class product_part {
     const std::int64_t first_row = left.batch * m_ + left.row;
     std::array<external_block, most_products> products;
     for (std::size_t k = 0; k < right_.size(); ++k) {
-      const bool in_place = k == 0 && destination_ >= 0;
       const std::size_t block = destination_ >= 0 ? k - 1 : k;
-      std::byte* const c = in_place ? destination(memory, first_row, column)
-                                    : left.scratch + blocks_offset_ + block * block_bytes_;
-      const std::int64_t pitch = in_place ? n_ : columns;
+      products[k] = k == 0 ? first_block(memory, left.scratch, first_row, column, 0)
+                           : block_in_scratch(left.scratch, first_row, column, block);
       matrix_product product = left.product(memory);
       product.n = columns;
-      product.c = c;
-      product.ldc = pitch;
+      product.c = products[k].at;
+      product.ldc = products[k].pitch;
       product.workspace = left.scratch + workspace_offset_;
       product.packed_a = left.packed;
       right_[k].set(product, memory, left.batch_shape, left.batch, column);
       multiply_(product);
-      products[k] = {c, pitch, first_row, column};
     }
+    run_rest(memory, left.scratch, {products.data(), right_.size()}, left.rows, columns);
+  }
+
+  /// Where the block of the first product belongs that begins at this row and column: in its
+  /// destination, or number `block` of those in scratch memory.
+  external_block first_block(const run_memory& memory, std::byte* scratch, std::int64_t row,
+                             std::int64_t column, std::size_t block) const {
+    if (destination_ >= 0) return {destination(memory, row, column), n_, row, column};
+    return block_in_scratch(scratch, row, column, block);
+  }
+
+  /// What follows the products, on blocks of all of them.
+  void run_rest(const run_memory& memory, std::byte* scratch,
+                std::span<const external_block> products, std::int64_t rows,
+                std::int64_t columns) const {
     if (!has_rest_) return;
-    tile_runner rest(rest_.program(), memory.bases, left.scratch);
+    tile_runner rest(rest_.program(), memory.bases, scratch);
     rest.begin();
-    for (std::size_t k = 0; k < right_.size(); ++k) rest.set_external(products[k], k);
-    rest.run_all(first_row, first_row + left.rows, column, column + columns);
+    for (std::size_t k = 0; k < products.size(); ++k) rest.set_external(products[k], k);
+    const auto [at, pitch, row, column] = products[0];
+    rest.run_all(row, row + rows, column, column + columns);
   }
 
   lowered_part lowered(std::size_t batch_axes) const {
@@ -210,6 +239,12 @@ class product_part {
           safe(i))
         return static_cast<int>(i);
     return -1;
+  }
+
+  external_block block_in_scratch(std::byte* scratch, std::int64_t row, std::int64_t column,
+                                  std::size_t block) const {
+    return {scratch + blocks_offset_ + block * block_bytes_, std::min(grid_.columns, n_ - column),
+            row, column};
   }
 
   std::byte* destination(const run_memory& memory, std::int64_t row, std::int64_t column) const {

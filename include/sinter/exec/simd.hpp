@@ -6,9 +6,11 @@
 
 #include <bit>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 // The order matters: see intrinsics.hpp.
 // clang-format off
@@ -198,6 +200,40 @@ template <Floating T, class... Rest>
     return fma<T>(square, static_cast<T>((rest, ...)), pair);
   else
     return fma<T>(polynomial_in_pairs<T>(x, square, rest...), square, pair);
+}
+
+namespace detail {
+
+template <Floating T>
+struct register_pair {
+  simd<T> first, second;
+};
+
+template <Floating T, std::size_t... I>
+[[gnu::always_inline]] inline register_pair<T> unzip(simd<T> a, simd<T> b,
+                                                     std::index_sequence<I...>) {
+  return {simd<T>(__builtin_shufflevector(a.data, b.data, 2 * I...)),
+          simd<T>(__builtin_shufflevector(a.data, b.data, (2 * I + 1)...))};
+}
+template <Floating T, std::size_t... I>
+[[gnu::always_inline]] inline register_pair<T> zip(simd<T> a, simd<T> b,
+                                                   std::index_sequence<I...>) {
+  constexpr std::size_t n = sizeof...(I);
+  return {simd<T>(__builtin_shufflevector(a.data, b.data, (I / 2 + I % 2 * n)...)),
+          simd<T>(__builtin_shufflevector(a.data, b.data, (n / 2 + I / 2 + I % 2 * n)...))};
+}
+
+}  // namespace detail
+
+/// Of the elements of a and those of b behind them, those with even numbers and those with odd.
+template <Floating T>
+[[gnu::always_inline]] inline detail::register_pair<T> deinterleave(simd<T> a, simd<T> b) {
+  return detail::unzip<T>(a, b, std::make_index_sequence<simd<T>::size>());
+}
+/// The elements of a and b in turns: the first register of them, and the second.
+template <Floating T>
+[[gnu::always_inline]] inline detail::register_pair<T> interleave(simd<T> a, simd<T> b) {
+  return detail::zip<T>(a, b, std::make_index_sequence<simd<T>::size>());
 }
 
 /// The same bits as another type.

@@ -17,6 +17,7 @@
 #include <sinter/exec/lowered_text.hpp>
 #include <sinter/exec/strided_runs.hpp>
 #include <sinter/exec/verify_tile.hpp>
+#include <sinter/exec/verify_winograd.hpp>
 #include <sinter/support/error.hpp>
 
 namespace sinter::exec {
@@ -275,6 +276,7 @@ class plan_verifier {
   void check(const lowered_products& n) {
     require(n.m >= 0 && n.k >= 0 && n.rows >= 1, "extents: below zero, or blocks without rows");
     require(!n.parts.empty(), "parts: none");
+    if (const std::string fault = winograd_fault(n); !fault.empty()) fail("winograd: " + fault);
     check_copies(n.copies);
     check_any_matrix(n.left, n.batch, n.m, n.k, n.type, "left");
     require(!n.left.packed, "left: packed");

@@ -19,7 +19,10 @@ class product_item : private item_draft {
   using item_draft::item_draft;
 
   planning::schedule_item run() {
-    nest_.kind == planning::nest_kind::streamed ? add_streamed() : add_products();
+    if (nest_.winograd)
+      add_winograd();
+    else
+      nest_.kind == planning::nest_kind::streamed ? add_streamed() : add_products();
     return take();
   }
 
@@ -127,9 +130,37 @@ class product_item : private item_draft {
     item_.iterations.push_back(std::move(it));
   }
 
+  // A convolution by tiles: images, filters and channels in blocks, rows of tiles in tasks.
+  void add_winograd() {
+    const planning::nest& n = nest_;
+    exec::winograd_nest bound(plan_, kernels_, n);
+    const exec::memory_need need = bound.bind(at_);
+    const exec::lowered_products made = bound.lowered();
+    const std::size_t rank = n.space.size();
+    const int rows = static_cast<int>(rank) - 2;
+    const folded_rows folded{range(0, rank - 2), {rows}};
+    const std::int64_t columns = made.parts[0].columns, depth = 9 * made.depth;
+    planning::iteration it{planning::work_kind::product, 0, {}, {}};
+    add_axes(it, n.space, "i");
+    it.axes.push_back({"depth", n.accesses[0].shape.back(), role::reduction});
+    it.loops = {make_loop(folded.batch, made.images, 1), make_loop({rows}, made.m, made.filters),
+                make_loop({rows + 2}, made.k, depth),
+                make_loop({rows + 1}, columns, columns, lanes_of(made.type))};
+    give_to_threads(it, n.predicted_nanoseconds);
+    item_.iterations.push_back(std::move(it));
+    item_.reductions.push_back(
+        {0, -1, ir::op::reduce_sum, std::max<std::int64_t>(1, std::min(depth, made.k)), 0, 1});
+    if (n.body.size() > 1) add_epilogue(n, 0, folded, made.rows, columns, made.images);
+    for (const exec::lowered_copy& copy : made.copies)
+      item_.hints.push_back({planning::hint_kind::copy, n.accesses[0].buffer,
+                             bytes(element_count(copy.shape), copy.type)});
+    item_.hints.push_back({planning::hint_kind::gather, n.accesses[1].buffer,
+                           static_cast<std::int64_t>(need.per_thread)});
+  }
+
   // The rest of the tile program, on blocks of the product.
   void add_epilogue(const planning::nest& n, int number, const folded_rows& folded,
-                    std::int64_t rows, std::int64_t columns) {
+                    std::int64_t rows, std::int64_t columns, std::int64_t batches = 1) {
     const int product = exec::find_product(n, "a nest without a product");
     const bool streamed = n.kind == planning::nest_kind::streamed;
     exec::bound_tile tile(
@@ -147,7 +178,7 @@ class product_item : private item_draft {
     add_axes(it, n.space, "i");
     const dtype type = n.body[static_cast<std::size_t>(n.stores.back().step)].type;
     it.loops = {
-        make_loop(folded.batch, 1, 1), make_loop(folded.rows, rows, p.tile_rows),
+        make_loop(folded.batch, batches, 1), make_loop(folded.rows, rows, p.tile_rows),
         make_loop({static_cast<int>(n.space.size()) - 1}, columns, p.chunk, lanes_of(type))};
     copy_threads(it);
     if (n.inner_axes > 0) {

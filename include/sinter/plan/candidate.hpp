@@ -16,6 +16,7 @@
 #include <sinter/plan/candidate_cost.hpp>
 #include <sinter/plan/candidate_nest.hpp>
 #include <sinter/plan/cut.hpp>
+#include <sinter/plan/image_windows.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/nest_policy.hpp>
 #include <sinter/plan/prologue.hpp>
@@ -211,7 +212,25 @@ class candidate_enumeration {
         from[k] = joins->operands[0];
     if (from[0] >= 0) add(nest_kind::matmul, v, -1, inside, false, {}, {}, {from[0], -1});
     if (from[1] >= 0) add(nest_kind::matmul, v, -1, inside, false, {}, {}, {-1, from[1]});
+    if (from[1] >= 0) add_winograd(v, inside, from[1]);
     if (from[0] >= 0 && from[1] >= 0) add(nest_kind::matmul, v, -1, inside, false, {}, {}, from);
+  }
+
+  // The same product, where its right side are windows of images and its left side filters.
+  void add_winograd(int v, const cut& inside, int windows) {
+    if (!options_.reassociate || !options_.nests.winograd || inside.inner_axes != 0) return;
+    const auto& flags = g_.payload(cuts_.product_form(inside)).attributes;
+    const ir::symbolic_shape& product = g_[inside.product].shape;
+    const std::size_t batch_axes = product.size() - 2;
+    const int filters = inside.factors[0];
+    const resolved_view left = resolve(g_, filters), right = resolve(g_, windows);
+    if (flags[0] != 0 || flags[1] != 0 || is_immediate(g_[left.base]) ||
+        !repeats(g_[filters].shape, left.steps, batch_axes) ||
+        !has_image_windows(g_[windows].shape, right.steps, batch_axes))
+      return;
+    const std::size_t before = candidates_.size();
+    add(nest_kind::matmul, v, -1, inside, false, {}, {}, {-1, windows});
+    if (candidates_.size() > before) candidates_.back().winograd = true;
   }
 
   // Does more than the product read this operand of it?

@@ -11,6 +11,7 @@
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/machine.hpp>
 #include <sinter/plan/view.hpp>
+#include <sinter/plan/winograd.hpp>
 
 namespace sinter::planning {
 
@@ -101,7 +102,8 @@ class candidate_cost {
   double work_of(const candidate& c) const {
     double work = 0;
     for (const auto& [v, f] : c.inside.body)
-      work += body_work(c, v, g_[v].forms[static_cast<std::size_t>(f)]);
+      if (!c.winograd || v != c.inside.product)
+        work += body_work(c, v, g_[v].forms[static_cast<std::size_t>(f)]);
     work += strided_loads(c);
     switch (c.kind) {
       case nest_kind::column:
@@ -123,6 +125,10 @@ class candidate_cost {
         for (int i : c.parts) work += work_of(part(i));
         break;
       case nest_kind::matmul:
+        if (c.winograd) {
+          work += winograd_work(c);
+          break;
+        }
         if (packs(c, c.inside.product, cuts_.product_form(c.inside))) work -= packing_of(c);
         for (std::size_t k = 0; k < c.gathered.size(); ++k)
           if (c.gathered[k] >= 0)
@@ -133,6 +139,25 @@ class candidate_cost {
       case nest_kind::alias: break;
     }
     return work;
+  }
+
+  // The 16 products, and what is transformed: filters, tiles of the images, which are read where
+  // their windows overlap, and of the results. An element of these takes as long as packing one.
+  double winograd_work(const candidate& c) const {
+    const value_class& product = g_[c.inside.product];
+    const ir::symbolic_shape& windows = g_[c.gathered[1]].shape;
+    const std::size_t rank = product.shape.size();
+    const auto extent = [&](ir::dim d) { return g_.extent(d); };
+    winograd_extents of{1, extent(windows[rank - 2]), extent(product.shape[rank - 2]),
+                        extent(windows[rank + 1]), extent(windows[rank + 2])};
+    for (std::size_t axis = 0; axis + 2 < rank; ++axis) of.images *= extent(product.shape[axis]);
+    const winograd_blocks blocks =
+        divide_winograd(of, static_cast<std::int64_t>(size_of(product.type)), {});
+    const auto channels = static_cast<double>(of.channels),
+               filters = static_cast<double>(of.filters),
+               tiles = static_cast<double>(planning::winograd_work(of, blocks, {}));
+    return 16 * (2 * machine_.flop * width_factor(product.type) * channels * filters * tiles +
+                 machine_.packed_element * ((channels + filters) * tiles + channels * filters));
   }
 
   // Per element of the result or of an operand, whichever has most.

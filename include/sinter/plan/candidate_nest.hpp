@@ -28,6 +28,7 @@ struct candidate {
   std::array<int, 2> gathered{-1, -1};
   // matmul: the values of the right sides of its products, if they are packed once.
   std::array<int, 2> packed{-1, -1};
+  bool winograd = false;     // matmul: as `nest` has it
   std::vector<int> parts;    // grouped: matmul candidates with one left factor
   bool reordered = false;    // tile: a reduction over axes that are not the last ones
   std::vector<int> outputs;  // values it stores, the root first

@@ -126,6 +126,7 @@ class product_grouping {
     // What runs once does not wait for what runs in every call.
     if (nests_.is_preparation(i) != nests_.is_preparation(j)) return false;
     if (nest(i).gathered[0] != nest(j).gathered[0]) return false;
+    if (nest(i).winograd || nest(j).winograd) return false;
     const cut &a = nest(i).inside, &b = nest(j).inside;
     if (a.factors[0] != b.factors[0] || cuts_.transposes_left(a) != cuts_.transposes_left(b))
       return false;

@@ -312,6 +312,7 @@ class lowering {
       const form& product = g_[v].forms[static_cast<std::size_t>(f)];
       n.transpose_a = g_.payload(product).attributes[0] != 0;
       n.transpose_b = g_.payload(product).attributes[1] != 0;
+      n.winograd = c.winograd;
       for (std::size_t k = 0; k < 2; ++k)
         n.accesses.push_back((k == 0 ? c.computed.a : c.computed.b)
                                  ? access{-1, g_[product.operands[k]].shape, {}}

@@ -179,6 +179,9 @@ struct nest {
   bool transpose_a = false, transpose_b = false;
   // matmul: access 1, and that of a second product, is what a pack nest wrote, for all batches.
   bool packed_b = false;
+  // matmul: access 0 are filters, one matrix for all batches, access 1 the gathered windows of
+  // images, 3x3 at every place (image_windows.hpp): computed tile by tile, see winograd.hpp.
+  bool winograd = false;
   // streamed: `space` is that of the scores, [batch..., rows, columns]; access 2 are the values,
   // [batch..., columns, n] or transposed. stores[0].step are the scores, still to be multiplied by
   // score_scale > 0; its buffer gets [batch..., rows, n].

@@ -19,6 +19,9 @@ struct nest_policy {
   bool streamed = true;
   /// Several products with one left side in one nest.
   bool grouped = true;
+  /// Convolutions of 3x3 windows by tiles of 2x2 results, with 16 products for 36 (Winograd): the
+  /// same numbers but for rounding. false: windows are multiplied as they are.
+  bool winograd = true;
   /// Values that several nests need, computed in each of them instead of being stored once. false:
   /// they are stored, in a budget of memory, too, wherever a nest can be found that reads them.
   bool recompute = true;

@@ -37,6 +37,7 @@ class nest_reader : protected schedule_reader {
     n.transpose_a = in_.accept_word("transpose_a");
     n.transpose_b = in_.accept_word("transpose_b");
     n.packed_b = in_.accept_word("packed_b");
+    n.winograd = in_.accept_word("winograd");
     n.transpose_values = in_.accept_word("transpose_values");
     n.product_in_scratch = in_.accept_word("product_in_scratch");
     if (in_.accept_word("scale")) n.score_scale = real();

@@ -167,7 +167,8 @@ class plan_printer {
   std::string product_text(const nest& n) const {
     const std::string packed = n.packed_b ? "packed " : "";
     std::string out = "    product of " + operand_text(n, 0) + (n.transpose_a ? "^T" : "") +
-                      " and " + packed + operand_text(n, 1) + (n.transpose_b ? "^T" : "") + "\n";
+                      " and " + packed + operand_text(n, 1) + (n.transpose_b ? "^T" : "") +
+                      (n.winograd ? ", by tiles (Winograd)\n" : "\n");
     for (std::size_t i = 0; i < n.body.size(); ++i) {
       const step& s = n.body[i];
       if (s.kind == step_kind::product && s.access >= 0)

@@ -180,6 +180,7 @@ class schedule_printer {
     if (n.transpose_a) out += " transpose_a";
     if (n.transpose_b) out += " transpose_b";
     if (n.packed_b) out += " packed_b";
+    if (n.winograd) out += " winograd";
     if (n.transpose_values) out += " transpose_values";
     if (n.product_in_scratch) out += " product_in_scratch";
     if (n.score_scale != 1) out += " scale " + number(n.score_scale);

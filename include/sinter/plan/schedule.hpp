@@ -103,7 +103,8 @@ enum class hint_kind : std::uint8_t {
              // row-major: copied first, row-major
   pack,      // a product's operand is rearranged for the kernel, block by block
   keep,      // what was packed or computed is kept by its thread: `bytes` of it at most
-  gather,    // a product's operand is found through tables, of `bytes` per thread, as it is packed
+  gather,    // a product's operand is found through tables, of `bytes` per thread, as it is packed;
+             // by tiles: images are transformed there
 };
 
 struct hint {

@@ -13,6 +13,7 @@
 #include <sinter/graph/build.hpp>
 #include <sinter/graph/infer.hpp>
 #include <sinter/plan/access_index.hpp>
+#include <sinter/plan/image_windows.hpp>
 #include <sinter/plan/joined_axes.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/error.hpp>
@@ -113,6 +114,7 @@ class nest_verifier {
                           n.kind == nest_kind::matmul || n.kind == nest_kind::streamed;
     require(has_body != n.body.empty(), "body", "nests of this kind have another one");
     require(n.parts.empty() == (n.kind != nest_kind::grouped), "parts", "only groups have parts");
+    require(!n.winograd || n.kind == nest_kind::matmul, "winograd", "is no product");
     require(n.pieces.empty() || n.kind == nest_kind::assemble, "pieces", "there may be none");
     require((n.custom != nullptr) == (n.kind == nest_kind::custom), "custom op",
             "custom nests have one, and no others");
@@ -369,6 +371,24 @@ class nest_verifier {
         field, "is gathered for two products");
   }
 
+  // Filters, and windows that are gathered.
+  void check_winograd(const nest& n) const {
+    require(is_gathered(n, 1) && !n.transpose_b, "winograd", "its right side is not gathered");
+    require(!is_gathered(n, 0) && !n.transpose_a && n.inner_axes == 0, "winograd",
+            "filters are a matrix, and rows whole in no block");
+    const access windows = *gathered(n.accesses[1]);
+    const std::size_t batch_axes = n.space.size() - 2;
+    require(has_image_windows(windows.shape, windows.steps, batch_axes), "winograd",
+            "its right side are not windows of 3x3 at every place");
+    const access& filters = n.accesses[0];
+    const shape_vector left = evaluate(filters.shape);
+    bool one = repeats(filters.shape, filters.steps, batch_axes);
+    if (!one)
+      one = std::all_of(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(batch_axes),
+                        [](std::int64_t extent) { return extent == 1; });
+    require(one, "winograd", "its filters differ from image to image");
+  }
+
   void check_product(const nest& n) const {
     require(n.space.size() >= 2 && n.accesses.size() >= 2, "space", "a product has two axes");
     require(n.inner_axes >= 0 && n.inner_axes <= 1, "inner axes",
@@ -380,6 +400,7 @@ class nest_verifier {
     require(left.rows == space[rank - 2], "access 0", "has other rows than the product");
     for (const std::size_t operand : {std::size_t{0}, std::size_t{1}})
       if (is_gathered(n, operand)) check_gathered(n, operand);
+    if (n.winograd) check_winograd(n);
     int products = 0;
     for (const step& s : n.body) {
       if (s.kind != step_kind::product) continue;
@@ -410,6 +431,7 @@ class nest_verifier {
     std::vector<int> read, written;
     for (const nest& part : n.parts) {
       require(part.kind == nest_kind::matmul, "part", "is no product");
+      require(!part.winograd, "part", "a group packs its left side");
       check_buffers(part);
       check_product(part);
       require(part.accesses[0] == n.parts[0].accesses[0] &&

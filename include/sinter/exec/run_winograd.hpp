@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Runs matmul nests that are convolutions by tiles: filters are transformed first, in blocks, and
+// then tasks compute rows of tiles of one image or several small ones, with the epilogue behind
+// while the results are hot.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <sinter/exec/kernel_table.hpp>
+#include <sinter/exec/parallel.hpp>
+#include <sinter/exec/product_operand.hpp>
+#include <sinter/exec/product_part.hpp>
+#include <sinter/exec/run_memory.hpp>
+#include <sinter/exec/winograd.hpp>
+
+namespace sinter::exec {
+
+/// The kernels of convolutions by tiles. Throws dtype_error if a dtype has none.
+inline const winograd_kernels& winograd_kernels_of(const kernel_table& kernels, dtype type) {
+  const winograd_kernels& found = kernels.winograd[static_cast<std::size_t>(type)];
+  if (found.block == nullptr)
+    throw dtype_error("executor: no convolution by tiles for " + std::string(name(type)));
+  return found;
+}
+
+class winograd_nest {
+ public:
+  winograd_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
+      : nest_(&nest),
+        type_(product_part::type_of(nest)),
+        kernels_(winograd_kernels_of(kernels, type_)),
+        filters_(kernels, nest, 0, nest.transpose_a, type_, static_cast<int>(plan.buffers.size())),
+        part_(plan, kernels, nest, static_cast<int>(plan.buffers.size()) + 1) {}
+
+  memory_need bind(const binding& at) {
+    const shape_vector space = at.evaluate(nest_->space);
+    const std::size_t rank = space.size();
+    detail::require_step(rank >= 2, *nest_, "a matrix product has two axes");
+    batch_shape_ = shape_vector(space.begin(), space.end() - 2);
+    memory_need out;
+    filters_.bind(at, rank - 2, out);
+    bind_images(at, rank - 2);
+    for (std::size_t axis = 0; axis + 2 < rank; ++axis)
+      detail::require_step(filters_.is_shared(axis), *nest_, "filters differ from image to image");
+    const std::int64_t k = 9 * extents_.channels, places = extents_.height * extents_.width;
+    detail::require_step(filters_.rows() == space[rank - 2] && filters_.columns() == k &&
+                             places == space[rank - 1] && !filters_.is_gathered(),
+                         *nest_, "the operands of the product do not fit");
+    extents_.images = element_count(batch_shape_);
+    extents_.filters = space[rank - 2];
+    const auto size = static_cast<std::int64_t>(size_of(type_));
+    blocks_ = planning::divide_winograd(extents_, size, kernels_.units);
+    part_.bind_right(at, space, k, out);
+    part_.divide_columns(extents_.filters, k,
+                         std::max<std::int64_t>(1, 2 * blocks_.tile_rows * extents_.width));
+    part_.bind_rest(at, space, std::max<std::int64_t>(1, extents_.filters), blocks_.images);
+    workspace_offset_ = round_to_lines(part_.scratch_bytes());
+    out.per_thread = std::max(
+        out.per_thread,
+        workspace_offset_ + winograd_workspace_bytes(extents_, blocks_, kernels_.units, size));
+    transformed_offset_ = round_to_lines(out.shared);
+    out.shared = transformed_offset_ +
+                 static_cast<std::size_t>(winograd_filter_elements(extents_, blocks_) * size);
+    return out;
+  }
+
+  void run(const run_memory& memory) const {
+    if (extents_.images == 0 || extents_.filters == 0 || extents_.height * extents_.width == 0)
+      return;
+    filters_.pack(memory);
+    // Some 2 ns per filter and channel, or what the rest of the nest has less.
+    const double transforms =
+        std::min(nest_->predicted_nanoseconds,
+                 2.0 * static_cast<double>(extents_.filters * extents_.channels));
+    parallel_for(divide_up(extents_.filters, blocks_.filters), transforms,
+                 [&](std::int64_t task, int thread) {
+                   transform(memory, memory.scratch(thread), task * blocks_.filters);
+                 });
+    parallel_for(divide_up(extents_.images, blocks_.images) * part_.column_blocks(),
+                 nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
+                   run_block(memory, memory.scratch(thread),
+                             task / part_.column_blocks() * blocks_.images,
+                             task % part_.column_blocks() * blocks_.tile_rows);
+                 });
+  }
+
+  lowered_products lowered() const {
+    lowered_products out;
+    out.type = type_;
+    out.batch = batch_shape_;
+    out.m = extents_.filters;
+    out.k = filters_.columns();
+    out.rows = std::max<std::int64_t>(1, extents_.filters);
+    out.winograd = true;
+    out.images = blocks_.images;
+    out.filters = blocks_.filters;
+    out.depth = blocks_.depth;
+    out.left = filters_.lowered(batch_shape_.size());
+    filters_.add_copies(out.copies);
+    out.parts.push_back(part_.lowered(batch_shape_.size()));
+    const std::size_t first = batch_shape_.size();
+    lowered_matrix& windows = out.parts[0].right[0];
+    const auto axes = [&](std::size_t begin, std::size_t end) {
+      const auto of = [&](const shape_vector& all) {
+        return shape_vector(all.begin() + first + begin, all.begin() + first + end);
+      };
+      return lowered_axes{of(images_.shape), of(images_.strides)};
+    };
+    windows.rows = axes(0, 3);
+    windows.columns = axes(3, 5);
+    return out;
+  }
+
+ private:
+  // [batch..., channels, 3, 3, height, width]
+  void bind_images(const binding& at, std::size_t batch_axes) {
+    images_ = at.view(*planning::gathered(nest_->accesses[1]));
+    detail::require_step(images_.shape.size() == batch_axes + 5, *nest_,
+                         "no windows of images are multiplied");
+    for (std::size_t axis = 0; axis < batch_axes; ++axis)
+      if (images_.shape[axis] == 1) images_.strides[axis] = 0;
+    const std::size_t first = batch_axes;
+    const auto same = [&](std::size_t window, std::size_t place) {
+      return images_.shape[first + window] == 3 &&
+             (images_.shape[first + place] <= 1 ||
+              images_.strides[first + window] == images_.strides[first + place]);
+    };
+    detail::require_step(same(1, 3) && same(2, 4), *nest_, "windows are not at every place");
+    extents_.channels = images_.shape[first];
+    extents_.height = images_.shape[first + 3];
+    extents_.width = images_.shape[first + 4];
+    // Along an axis of one place the stride says nothing.
+    images_.strides[first + 3] = images_.strides[first + 1];
+    images_.strides[first + 4] = images_.strides[first + 2];
+  }
+
+  void transform(const run_memory& memory, std::byte* scratch, std::int64_t first) const {
+    const bool transposed = filters_.transposed();
+    const std::int64_t leading = filters_.leading();
+    kernels_.filters({.extents = extents_,
+                      .blocks = blocks_,
+                      .from = filters_.at(memory, batch_shape_, 0, 0, 0),
+                      .filter_stride = transposed ? 1 : leading,
+                      .element_stride = transposed ? leading : 1,
+                      .first = first,
+                      .last = std::min(extents_.filters, first + blocks_.filters),
+                      .to = memory.shared + transformed_offset_,
+                      .workspace = scratch + workspace_offset_});
+  }
+
+  void run_block(const run_memory& memory, std::byte* scratch, std::int64_t image,
+                 std::int64_t tile_row) const {
+    const std::int64_t count = std::min(blocks_.images, extents_.images - image),
+                       row = 2 * tile_row,
+                       rows = std::min(2 * blocks_.tile_rows, extents_.height - row);
+    std::array<const void*, planning::most_winograd_images> images;
+    std::array<void*, planning::most_winograd_images> results;
+    std::array<external_block, planning::most_winograd_images> places;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto number = static_cast<std::size_t>(i);
+      places[number] = part_.first_block(memory, scratch, (image + i) * extents_.filters,
+                                         row * extents_.width, number);
+      images[number] = image_at(memory, image + i);
+      results[number] = places[number].at;
+    }
+    const std::size_t first = batch_shape_.size(), several = static_cast<std::size_t>(count);
+    kernels_.block({.extents = extents_,
+                    .blocks = blocks_,
+                    .images = {images.data(), several},
+                    .results = {results.data(), several},
+                    .channel_stride = images_.strides[first],
+                    .row_stride = images_.strides[first + 1],
+                    .column_stride = images_.strides[first + 2],
+                    .filter_pitch = places[0].pitch,
+                    .first_row = row,
+                    .rows = rows,
+                    .filters = memory.shared + transformed_offset_,
+                    .workspace = scratch + workspace_offset_});
+    for (std::size_t i = 0; i < several; ++i)
+      part_.run_rest(memory, scratch, {&places[i], 1}, extents_.filters, rows * extents_.width);
+  }
+
+  const std::byte* image_at(const run_memory& memory, std::int64_t image) const {
+    std::int64_t place = images_.offset;
+    for (std::size_t axis = batch_shape_.size(); axis-- > 0;) {
+      place += image % batch_shape_[axis] * images_.strides[axis];
+      image /= batch_shape_[axis];
+    }
+    return memory.bases[images_.buffer] + place * static_cast<std::int64_t>(size_of(type_));
+  }
+
+  const planning::nest* nest_;
+  dtype type_;
+  winograd_kernels kernels_;
+  product_operand filters_;
+  product_part part_;
+  strided_view images_;
+  shape_vector batch_shape_;
+  planning::winograd_extents extents_;
+  planning::winograd_blocks blocks_;
+  std::size_t workspace_offset_ = 0, transformed_offset_ = 0;
+};
+
+}  // namespace sinter::exec

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// Convolutions of 3x3 windows by tiles: the numbers of the plain product but for rounding, at every
+// kind of size, on any number of threads, chosen by cost and only where sums may be reordered.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <omp.h>
+
+#include <sinter/exec/winograd_kernel.hpp>
+#include <sinter/sinter.hpp>
+
+namespace sn = sinter;
+namespace exec = sinter::exec;
+namespace planning = sinter::planning;
+
+namespace {
+
+template <class T>
+void fill(T* to, std::int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> one(-1, 1);
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(one(random));
+}
+
+template <class T>
+sn::tensor<T, 4> noise(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w,
+                       unsigned seed = 1) {
+  sn::tensor<T, 4> out(n, c, h, w);
+  fill(out.data(), out.size(), seed);
+  return out;
+}
+
+// Memory that begins at a line, as kernels ask for.
+template <class T>
+struct lines {
+  explicit lines(std::size_t bytes) : memory(bytes + 64) {}
+  T* at() {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+    return reinterpret_cast<T*>((address + 63) / 64 * 64);
+  }
+  std::vector<std::byte> memory;
+};
+
+// How an image lies: elements from column to column (1 or more, or backwards).
+struct layout {
+  std::int64_t column_stride = 1;
+};
+
+template <class T>
+void check_kernel(const planning::winograd_extents& of, layout lies, double tolerance) {
+  CAPTURE(of.images);
+  CAPTURE(of.channels);
+  CAPTURE(of.filters);
+  CAPTURE(of.height);
+  CAPTURE(of.width);
+  const std::int64_t height = of.height + 2, width = of.width + 2,
+                     step = std::abs(lies.column_stride), row = width * step, plane = height * row;
+  std::vector<T> images(static_cast<std::size_t>(of.images * of.channels * plane)),
+      filters(static_cast<std::size_t>(of.filters * of.channels * 9)),
+      results(static_cast<std::size_t>(of.images * of.filters * of.height * of.width), T(7));
+  fill(images.data(), static_cast<std::int64_t>(images.size()), 1);
+  fill(filters.data(), static_cast<std::int64_t>(filters.size()), 2);
+  const T* const first = images.data() + (lies.column_stride < 0 ? row - 1 : 0);
+
+  constexpr exec::winograd_kernels kernels = exec::winograd_of<T>();
+  const planning::winograd_blocks blocks = planning::divide_winograd(of, sizeof(T), kernels.units);
+  lines<T> workspace(exec::winograd_workspace_bytes(of, blocks, kernels.units, sizeof(T))),
+      transformed(static_cast<std::size_t>(exec::winograd_filter_elements(of, blocks)) * sizeof(T));
+  for (std::int64_t f = 0; f < of.filters; f += blocks.filters)
+    kernels.filters({of, blocks, filters.data(), 9 * of.channels, 1, f,
+                     std::min(of.filters, f + blocks.filters), transformed.at(), workspace.at()});
+  for (std::int64_t image = 0; image < of.images; image += blocks.images)
+    for (std::int64_t y = 0; y < of.height; y += 2 * blocks.tile_rows) {
+      std::vector<const void*> from;
+      std::vector<void*> to;
+      for (std::int64_t i = image; i < std::min(of.images, image + blocks.images); ++i) {
+        from.push_back(first + i * of.channels * plane);
+        to.push_back(results.data() + (i * of.filters * of.height + y) * of.width);
+      }
+      kernels.block({of, blocks, from, to, plane, row, lies.column_stride, of.height * of.width, y,
+                     std::min(2 * blocks.tile_rows, of.height - y), transformed.at(),
+                     workspace.at()});
+    }
+
+  double most = 0;
+  std::size_t place = 0;
+  for (std::int64_t i = 0; i < of.images; ++i)
+    for (std::int64_t f = 0; f < of.filters; ++f)
+      for (std::int64_t y = 0; y < of.height; ++y)
+        for (std::int64_t x = 0; x < of.width; ++x) {
+          double sum = 0;
+          for (std::int64_t c = 0; c < of.channels; ++c)
+            for (std::int64_t e = 0; e < 9; ++e)
+              sum += static_cast<double>(first[(i * of.channels + c) * plane + (y + e / 3) * row +
+                                               (x + e % 3) * lies.column_stride]) *
+                     static_cast<double>(
+                         filters[static_cast<std::size_t>((f * of.channels + c) * 9 + e)]);
+          most = std::max(most, std::abs(sum - static_cast<double>(results[place++])));
+        }
+  CHECK(most <=
+        tolerance * std::sqrt(9.0 * static_cast<double>(std::max<std::int64_t>(1, of.channels))));
+}
+
+// The largest difference, by the largest number.
+template <class T>
+double distance(const sn::tensor<T, 4>& a, const sn::tensor<T, 4>& b) {
+  REQUIRE(a.shape() == b.shape());
+  double most = 0, largest = 0;
+  for (auto p = a.begin(), q = b.begin(); p != a.end(); ++p, ++q) {
+    largest = std::max(largest, std::abs(static_cast<double>(*q)));
+    most = std::max(most, std::abs(static_cast<double>(*p) - static_cast<double>(*q)));
+  }
+  return largest == 0 ? most : most / largest;
+}
+
+int tiled_nests(const std::string& plan) {
+  int count = 0;
+  for (std::size_t at = 0; (at = plan.find("by tiles (Winograd)", at)) != plan.npos; ++at) ++count;
+  return count;
+}
+
+// Transforms are for nothing on this machine.
+sn::program_options eager() {
+  sn::program_options out;
+  out.machine.packed_element = 1e-6;
+  return out;
+}
+sn::program_options direct() {
+  sn::program_options out;
+  out.nests.winograd = false;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("kernels: every size of image, channels and filters, several images and slabs") {
+  const auto check_both = [](const planning::winograd_extents& of, layout lies = {}) {
+    check_kernel<float>(of, lies, 2e-6);
+    check_kernel<double>(of, lies, 4e-15);
+  };
+  for (const std::int64_t height : {1, 2, 3, 7})
+    for (const std::int64_t width : {1, 2, 3, 15, 32, 33, 70}) check_both({1, 3, 5, height, width});
+  for (const std::int64_t channels : {0, 1, 17, 300}) check_both({2, channels, 4, 5, 6});
+  check_both({40, 2, 3, 4, 4});     // several images at a time
+  check_both({3, 64, 70, 14, 61});  // rows of tiles at a time, blocks of filters
+  check_both({2, 4, 3, 6, 40}, {2});
+  check_both({2, 4, 3, 6, 41}, {-1});
+}
+
+TEST_CASE("the plan of one size serves others, and one thread gives the bits of many") {
+  const auto f = [](auto x, auto w) { return sn::relu(sn::conv2d(x, w, {.padding = 1})); };
+  auto tiled = sn::fuse(f, eager());
+  auto plain = sn::fuse(f, direct());
+  const auto filters = noise<float>(37, 19, 3, 3, 2);
+  CHECK(tiled_nests(tiled.explain(noise<float>(16, 19, 16, 32), filters)) == 1);
+  for (const auto [n, h, w] :
+       {std::array<std::int64_t, 3>{16, 16, 32}, {9, 9, 17}, {10, 11, 31}, {13, 16, 18}}) {
+    const auto x = noise<float>(n, 19, h, w);
+    omp_set_num_threads(1);
+    const sn::tensor<float, 4> once = tiled(x, filters);
+    CHECK(distance<float>(once, plain(x, filters)) < 3e-6);
+    for (int threads : {2, 3}) {
+      omp_set_num_threads(threads);
+      CHECK(tiled(x, filters) == once);
+    }
+  }
+  CHECK(tiled(noise<float>(0, 19, 16, 32), filters).shape() == sn::shape_vector{0, 37, 16, 32});
+}
+
+TEST_CASE("padding, channels, strided images, doubles and biases") {
+  const auto check = [](auto f, const auto& x, const auto& w, double tolerance) {
+    auto tiled = sn::fuse(f, eager());
+    auto plain = sn::fuse(f, direct());
+    CHECK(tiled_nests(tiled.explain(x, w)) == 1);
+    CHECK(tiled_nests(plain.explain(x, w)) == 0);
+    sn::tensor<typename std::decay_t<decltype(w)>::value_type, 4> a = tiled(x, w), b = plain(x, w);
+    CHECK(distance(a, b) <= tolerance);
+  };
+  const auto padded = [](auto x, auto w) { return sn::conv2d(x, w, {.padding = 2}) * 0.5f; };
+  const auto plain = [](auto x, auto w) { return sn::conv2d(x, w); };
+  for (const std::int64_t channels : {1, 3, 17}) {
+    const auto x = noise<float>(2, channels, 16, 16), w = noise<float>(24, channels, 3, 3, 2);
+    check(plain, x, w, 3e-6);
+    check(padded, x, w, 3e-6);
+  }
+  check(plain, noise<double>(2, 3, 30, 40), noise<double>(7, 3, 3, 3, 2), 1e-14);
+  const auto x = noise<float>(2, 5, 18, 80);
+  const sn::view<const float, 4> strided(x.data() + 17 * 80, {2, 5, 18, 40},
+                                         {5 * 18 * 80, 18 * 80, -80, 2});
+  check(plain, strided, noise<float>(24, 5, 3, 3, 2), 3e-6);
+  // The filters lie in another order, and are copied first.
+  check(
+      [](auto a, auto k) {
+        return sn::conv2d(a, sn::permute(k, {1, 0, 2, 3}));
+      },
+      noise<float>(2, 5, 18, 20), noise<float>(5, 24, 3, 3, 2), 3e-6);
+}
+
+TEST_CASE("results that are stored as another dtype, and twice") {
+  const auto f = [](auto x, auto w) {
+    const auto y = sn::conv2d(x, w, {.padding = 1});
+    return sn::outputs(sn::cast<double>(y), sn::tanh(y));
+  };
+  const auto x = noise<float>(40, 6, 7, 7), w = noise<float>(24, 6, 3, 3, 2);
+  auto tiled = sn::fuse(f, eager());
+  auto plain = sn::fuse(f, direct());
+  CHECK(tiled_nests(tiled.explain(x, w)) == 1);
+  const auto [a, b] = tiled(x, w);
+  const auto [c, d] = plain(x, w);
+  CHECK(distance<double>(a, c) < 3e-6);
+  CHECK(distance<float>(b, d) < 3e-6);
+}
+
+TEST_CASE("tiles are chosen where they pay, and where sums may be reordered") {
+  const auto f = [](auto x, auto w) { return sn::conv2d(x, w, {.padding = 1}); };
+  const auto image = noise<float>(2, 32, 28, 28), filters = noise<float>(32, 32, 3, 3);
+  CHECK(tiled_nests(sn::fuse(f).explain(image, filters)) == 1);
+  CHECK(tiled_nests(sn::fuse(f, {.reassociate = false}).explain(image, filters)) == 0);
+  // One channel: transforms would take longer than products.
+  CHECK(tiled_nests(sn::fuse(f).explain(noise<float>(2, 1, 28, 28), noise<float>(16, 1, 3, 3))) ==
+        0);
+  const auto other = [&](auto g) {
+    return tiled_nests(sn::fuse(g, eager()).explain(image, filters));
+  };
+  CHECK(other([](auto x, auto w) { return sn::conv2d(x, w, {.stride = 2}); }) == 0);
+  CHECK(other([](auto x, auto w) { return sn::conv2d(x, w, {.stride = {1, 2}}); }) == 0);
+  CHECK(other([](auto x, auto w) { return sn::conv2d(x, w, {.dilation = 2}); }) == 0);
+  CHECK(tiled_nests(sn::fuse(f, eager()).explain(image, noise<float>(32, 32, 3, 5))) == 0);
+}
+
+TEST_CASE("the gradient of an image is a convolution by tiles, too") {
+  const auto f = [](auto x, auto w, auto seed) {
+    return sn::gradients(sn::sum(sn::conv2d(x, w, {.padding = 1}) * seed), x);
+  };
+  const auto x = noise<float>(2, 16, 20, 20), w = noise<float>(24, 16, 3, 3, 2),
+             seed = noise<float>(2, 24, 20, 20, 3);
+  auto tiled = sn::fuse(f, eager());
+  auto plain = sn::fuse(f, direct());
+  CHECK(tiled_nests(tiled.explain(x, w, seed)) == 1);
+  const sn::tensor<float, 4> a = tiled(x, w, seed), b = plain(x, w, seed);
+  CHECK(distance<float>(a, b) < 3e-6);
+}
