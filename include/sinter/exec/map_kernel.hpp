@@ -62,7 +62,8 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   // A broadcast operand is read from as many copies as are loaded at once, again and again: one
   // `and` per leaf and step, where another kernel for each set of broadcast leaves would be
   // compiled otherwise.
-  [[maybe_unused]] alignas(64) T copies[R.leaf_count][static_cast<std::size_t>(step)];
+  using vector_copies = std::array<T, static_cast<std::size_t>(at_once) * simd<T>::size>;
+  [[maybe_unused]] alignas(64) std::array<vector_copies, R.leaf_count> copies;
   [[maybe_unused]] std::array<std::int64_t, R.leaf_count> walks;
   const auto at = [&](auto k, std::int64_t i) __attribute__((always_inline)) {
     if constexpr (ir::may_broadcast(R))
@@ -80,9 +81,9 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
           if (!is_single) return;
           const simd<T> value(*row_leaf[k]);
           detail::unrolled<at_once>([&](auto u) __attribute__((always_inline)) {
-            store<T>(copies[k] + static_cast<std::int64_t>(u) * lanes<T>, value);
+            store<T>(copies[k].data() + static_cast<std::int64_t>(u) * lanes<T>, value);
           });
-          leaf[k] = copies[k];
+          leaf[k] = copies[k].data();
         }
       });
     [[maybe_unused]] const bool streams =
