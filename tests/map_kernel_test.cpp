@@ -399,6 +399,32 @@ TEST_CASE_TEMPLATE(
   }
 }
 
+TEST_CASE_TEMPLATE("cheap micro-ops take one value for as many as are wanted: the same bits", T,
+                   float, double) {
+  constexpr std::size_t longest = 130;
+  const std::vector<T> x = random_values<T>(longest, 3), y = random_values<T>(longest, 4);
+  const std::vector<T> all_x(longest, x[0]), all_y(longest, y[0]);
+  for (const op code : {op::add, op::sub, op::mul, op::div, op::maximum, op::minimum}) {
+    const ir::map_rows_function run = kernels.map_rows_op(code, sn::dtype_of<T>);
+    REQUIRE((run != nullptr));
+    for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{64},
+                                std::size_t{65}, longest})
+      for (unsigned single = 0; single < 4; ++single) {
+        const void* operands[] = {x.data(), y.data()};
+        const void* whole[] = {(single & 1) != 0 ? all_x.data() : x.data(),
+                               (single & 2) != 0 ? all_y.data() : y.data()};
+        std::vector<T> got(longest, T(-123)), expected = got;
+        const auto count = static_cast<std::int64_t>(n);
+        run({.count = count, .mode = {static_cast<std::uint16_t>(single), false}}, operands,
+            got.data());
+        kernels.micro_op(code, sn::dtype_of<T>)(count, whole, expected.data());
+        CHECK(same_bits(got, expected));
+      }
+  }
+  CHECK((kernels.map_rows_op(op::exp, sn::dtype_of<T>) == nullptr));
+  CHECK((kernels.map_rows_op(op::add, sn::dtype::i32) == nullptr));
+}
+
 TEST_CASE_TEMPLATE("a region may yield bools", T, float, double) {
   constexpr ir::region r = comparison(sn::dtype_of<T>);
   for (const std::size_t n : {1u, 15u, 64u, 77u, 200u}) {

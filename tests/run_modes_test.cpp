@@ -2,6 +2,7 @@
 // Modes of fused kernels that are known when memory is: operands that are broadcast along rows are
 // not spread, results that no cache holds go past the caches. Text, verifier, interpreter and
 // executor agree on them.
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,41 @@ TEST_CASE("short rows share a call, and what is broadcast is spread for that") {
   for (const command& c : commands) CHECK(c.mode.is_plain());
 }
 
+TEST_CASE("a single op reads a value per row, or one for all, as it is") {
+  const auto check = [](auto f) {
+    struct sample {
+      sinter::shape_vector x, y;
+    };
+    for (const dtype type : {dtype::f32, dtype::f64})
+      for (const sample& s : {sample{{37, 300}, {37, 1}}, sample{{5, 64}, {5, 1}},
+                              sample{{3, 5, 71}, {3, 1, 1}}, sample{{37, 7}, {1, 1}}}) {
+        CAPTURE(sinter::to_string(s.x));
+        const auto commands = commands_of(checked(
+            test_support::make_case("", f, noise(type, s.x, 1), noise(type, s.y, 2)), no_limit));
+        REQUIRE(commands.size() == 1);
+        CHECK(commands[0].fused == nullptr);
+        CHECK(std::popcount(commands[0].mode.single) == 1);
+      }
+  };
+  check([](auto x, auto y) { return x + y; });
+  check([](auto x, auto y) { return y - x; });
+  check([](auto x, auto y) { return x * y; });
+  check([](auto x, auto y) { return y / x; });
+  check([](auto x, auto y) { return sinter::maximum(x, y); });
+  check([](auto x, auto y) { return sinter::minimum(y, x); });
+}
+
+TEST_CASE("a single op reads what was reduced of its rows as it is") {
+  const auto commands = commands_of(checked(
+      test_support::make_case(
+          "", [](auto x) { return x / sinter::sum(x, -1, sinter::keep_dims); }, noise({40, 300})),
+      no_limit));
+  REQUIRE(!commands.empty());
+  for (const command& c : commands) CHECK(c.kind != exec::command_kind::expand);
+  CHECK(commands.back().fused == nullptr);
+  CHECK(commands.back().mode.single == 2);
+}
+
 TEST_CASE("results that do not fit into the caches beside what is read go past them") {
   const auto f = [](auto x, auto y, auto z) { return (x + y) * z; };
   const auto streams = [&](const sinter::shape_vector& shape, double bytes) {
@@ -113,6 +149,14 @@ TEST_CASE("results that do not fit into the caches beside what is read go past t
   CHECK(streams({3}, 4));
   CHECK(streams({70, 301}, 4096));  // rows that are not aligned alike
   CHECK(!streams({70, 301}, no_limit));
+
+  const auto sum = commands_of(
+      checked(test_support::make_case(
+                  "", [](auto x, auto y) { return x + y; }, noise({70, 301}), noise({70, 1}, 2)),
+              4096));
+  REQUIRE(sum.size() == 1);
+  CHECK(sum[0].fused == nullptr);
+  CHECK(sum[0].mode == ir::run_mode{2, true});
 }
 
 TEST_CASE("what is read again does not go past the caches") {
@@ -128,15 +172,16 @@ TEST_CASE("what is read again does not go past the caches") {
 }
 
 TEST_CASE("modes that do not fit their command are refused") {
+  const sinter::exec::kernel_table kernels = code().kernels;
   const auto f = [](auto x, auto row, auto column) { return (x + row) * column; };
-  const exec::lowered_plan sound = checked(
+  exec::lowered_plan sound = checked(
       test_support::make_case("", f, noise({37, 300}), noise({300}, 2), noise({37, 1}, 3)), 64);
   const auto message = [&](auto corrupt) {
     exec::lowered_plan broken = sound;
     auto& p = std::get<exec::lowered_tiles>(broken.nests[0]).program;
     corrupt(p, p.commands[0]);
     try {
-      exec::verify_lowered(broken);
+      exec::verify_lowered(broken, &kernels);
     } catch (const sinter::error& e) {
       return std::string(e.what());
     }
@@ -149,4 +194,18 @@ TEST_CASE("modes that do not fit their command are refused") {
         std::string::npos);
   CHECK(message([](auto& p, command&) { p.streaming = false; }).find("without a fence") !=
         std::string::npos);
+
+  sound =
+      checked(test_support::make_case(
+                  "", [](auto x, auto y) { return x * y; }, noise({37, 300}), noise({37, 1}, 2)),
+              64);
+  CHECK(message([](auto&, command&) {}) == "");
+  CHECK(message([](auto&, command& c) { c.mode.single = 0; }).find("mode: not as") !=
+        std::string::npos);
+  CHECK(message([](auto& p, command&) { p.streaming = false; }).find("without a fence") !=
+        std::string::npos);
+  for (const ir::map_rows_function other :
+       {ir::map_rows_function{}, kernels.map_rows_op(ir::op::mul, dtype::f64)})
+    CHECK(message([&](auto&, command& c) { c.run_rows = other; }).find("kernel: not that of") !=
+          std::string::npos);
 }

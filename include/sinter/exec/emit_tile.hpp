@@ -168,9 +168,8 @@ class tile_emitter {
 
   // Does the kernel take a value per row, or a single one, as it is where it wants one per element?
   // Rows that are calls of their own for that have to be long: a call costs as much as 64 elements.
-  bool broadcasts(const planning::step& step, const bound_value& v) const {
-    return step.fused != nullptr && step.fused->run_rows != nullptr &&
-           ir::may_broadcast(step.fused->structure) && p_.axes.columns > 1 &&
+  bool broadcasts(const command& c, const bound_value& v) const {
+    return may_broadcast(c) && c.target.extent == value_class::full && p_.axes.columns > 1 &&
            (v.extent == value_class::single ||
             (v.extent == value_class::row && (p_.tile_rows == 1 || p_.chunk >= 64)));
   }
@@ -211,11 +210,10 @@ class tile_emitter {
     c.kind = command_kind::map;
     name_kernel(step, c);
     if (extent == value_class::full) absorb_reduction(i, c);
-    const bool takes_fewer = extent == value_class::full && c.kind == command_kind::map;
     for (std::size_t k = 0; k < step.operands.size(); ++k) {
       const int o = step.operands[k];
       const bound_value& v = s_.value_of(o);
-      if (is_scalar_operand(step, k) || (takes_fewer && broadcasts(step, v))) {
+      if (is_scalar_operand(step, k) || broadcasts(c, v)) {
         if (v.extent == value_class::full)
           throw graph_error("executor: " + s_.nest().label + ": leaf " + std::to_string(k) +
                             " of a fused instruction is a scalar, its operand is not");
@@ -298,12 +296,14 @@ class tile_emitter {
     if (step.fused != nullptr) {
       c.fused = step.fused;
       c.function = step.fused->run;
+      c.run_rows = step.fused->run_rows;
       return;
     }
     c.code = step.code;
     c.operand_type = s_.step(step.operands[step.code == ir::op::where ? 1 : 0]).type;
     c.custom = step.custom;
     c.function = map_kernel(kernels_, c);
+    c.run_rows = map_rows_kernel(kernels_, c);
     if (c.function == nullptr)
       throw dtype_error("executor: no kernel for " + std::string(map_name(c)) + " on " +
                         std::string(sinter::name(c.operand_type)) + " yielding " +
@@ -448,8 +448,8 @@ class tile_emitter {
     command& c = p_.commands.back();
     const bool walks_once = s_.facts().kind == geometry::free || s_.facts().kind == geometry::rows;
     c.mode.streaming = s_.stores[k].is_large && walks_once && c.kind == command_kind::map &&
-                       c.fused != nullptr && c.fused->run_rows != nullptr &&
-                       c.type == c.fused->structure.type && s_.is_only_stored(i, k);
+                       c.run_rows != nullptr && c.type == operand_type(p_, c, 0) &&
+                       s_.is_only_stored(i, k);
     p_.streaming = p_.streaming || c.mode.streaming;
   }
 

@@ -17,6 +17,8 @@ namespace sinter::exec {
 
 /// One kernel per op, for operands of one dtype.
 using micro_op_table = std::array<ir::map_function, static_cast<std::size_t>(ir::op_count)>;
+using micro_op_rows_table =
+    std::array<ir::map_rows_function, static_cast<std::size_t>(ir::op_count)>;
 
 /// nullptr where a dtype is not in the table or an op does not accept it.
 struct kernel_table {
@@ -24,6 +26,7 @@ struct kernel_table {
   using by_dtype = std::array<Entry, static_cast<std::size_t>(dtype_count)>;
 
   by_dtype<micro_op_table> micro_ops{};
+  by_dtype<micro_op_rows_table> micro_op_rows{};
   by_dtype<by_dtype<ir::map_function>> casts{};  // [from][to]
   by_dtype<reduction_table> reductions{};
   product_table products{};
@@ -40,6 +43,10 @@ struct kernel_table {
   /// The kernel of an element-wise op, casts included, on operands as micro_op has them.
   constexpr ir::map_function map_op(ir::op code, dtype operands, dtype result) const {
     return code == ir::op::cast ? cast_op(operands, result) : micro_op(code, operands);
+  }
+  /// A micro-op in all modes, for an op of two operands; nullptr where it has but the plain one.
+  constexpr ir::map_rows_function map_rows_op(ir::op code, dtype operands) const {
+    return micro_op_rows[static_cast<std::size_t>(operands)][static_cast<std::size_t>(code)];
   }
   constexpr const reduction_kernels& reduction(monoid m, dtype type) const {
     return reductions[static_cast<std::size_t>(type)][static_cast<std::size_t>(m)];

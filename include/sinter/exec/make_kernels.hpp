@@ -37,6 +37,7 @@ constexpr kernel_table make_kernel_table() {
   const auto add = [&]<class From>(std::type_identity<From>) {
     constexpr auto from = static_cast<std::size_t>(dtype_of<From>);
     table.micro_ops[from] = exec::micro_ops<From>();
+    table.micro_op_rows[from] = exec::micro_op_rows<From>();
     table.casts[from][static_cast<std::size_t>(dtype::boolean)] = exec::cast_op<bool, From>();
     ((table.casts[from][static_cast<std::size_t>(dtype_of<T>)] = exec::cast_op<T, From>()), ...);
     if constexpr (!std::is_same_v<From, bool> && !NarrowFloat<From>)

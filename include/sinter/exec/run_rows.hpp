@@ -170,10 +170,10 @@ class row_runner {
                 : c.padded                                                          ? row_padding
                                                                                     : 1;
     if (c.kind != command_kind::reduce) out.to = add_place(c.target);
-    if (c.kind == command_kind::map && c.fused != nullptr && c.fused->run_rows != nullptr) {
+    if (c.kind == command_kind::map && c.run_rows != nullptr) {
       out.kind = call_kind::map_rows;
       out.mode = c.mode;
-      out.map_rows = c.fused->run_rows;
+      out.map_rows = c.run_rows;
       return;
     }
     if (c.kind == command_kind::map) {

@@ -326,7 +326,7 @@ class tile_runner {
     if (c.padded) return at_once((rows + row_padding - 1) / row_padding * row_padding);
     if (!c.by_row) return at_once(rows * columns);
     const std::int64_t to_step = rows > 1 ? address(c.target, 1) - to : 0;
-    if (even_ && c.fused != nullptr && c.fused->run_rows != nullptr) {
+    if (even_ && c.run_rows != nullptr) {
       std::array<const void*, ir::region::max_leaves> pointers;
       std::array<std::int64_t, ir::region::max_leaves> steps;
       for (std::size_t k = 0; k < static_cast<std::size_t>(c.operand_count); ++k) {
@@ -334,7 +334,7 @@ class tile_runner {
         pointers[k] = first;
         steps[k] = rows > 1 ? address(operands[k], 1) - first : 0;
       }
-      return c.fused->run_rows({columns, c.mode, rows, steps.data(), to_step}, pointers.data(), to);
+      return c.run_rows({columns, c.mode, rows, steps.data(), to_step}, pointers.data(), to);
     }
     for_each_row(c, operands, rows, [&](const void* const* from, std::int64_t row) {
       run_map(c, columns, from, even_ ? to + row * to_step : address(c.target, row));

@@ -117,18 +117,19 @@ struct command {
   int first_operand = 0, operand_count = 0;
   location target;
   ir::map_function function = nullptr;
+  ir::map_rows_function run_rows = nullptr;  // the same in all modes, where the kernel has them
   ir::map_reduce_function reducing = nullptr;
   int reduction = -1;
   // What map, map_reduce and map_reduce_columns run, for who does not call it: an op on operands of
   // this dtype (of `where`: its branches), a user's op (the code is then custom_map), or a region.
   ir::op code{};
   dtype operand_type{};
-  ir::run_mode mode{};         // map of a region
+  ir::run_mode mode{};         // map whose kernel has modes
   std::int64_t attribute = 0;  // random: the stream id
   const ir::instruction* fused = nullptr;
   const ir::custom_op* custom = nullptr;
 };
-static_assert(sizeof(void*) != 8 || sizeof(command) == 80, "a command is a little over a line");
+static_assert(sizeof(void*) != 8 || sizeof(command) == 88, "a command is a little over a line");
 
 struct command_range {
   int first = 0, last = 0;
@@ -234,11 +235,17 @@ inline bool is_scalar_leaf(const command& c, int k) {
   return c.fused != nullptr && c.fused->structure.is_scalar(k);
 }
 
-/// Of a map of a region: operands that are fewer values than the result though their leaves are not
-/// scalar, for run_mode::single.
+/// Does the kernel of a map take fewer values for operands that are not scalar by its structure?
+inline bool may_broadcast(const command& c) {
+  return c.kind == command_kind::map && c.run_rows != nullptr &&
+         (c.fused == nullptr || ir::may_broadcast(c.fused->structure));
+}
+
+/// Of a map: operands that are fewer values than the result though they are not scalar by the
+/// structure of its kernel, for run_mode::single.
 inline std::uint16_t broadcast_operands(const tile_program& p, const command& c) {
   unsigned out = 0;
-  if (c.kind != command_kind::map || c.fused == nullptr || c.target.extent != value_class::full)
+  if (c.kind != command_kind::map || c.run_rows == nullptr || c.target.extent != value_class::full)
     return 0;
   for (int k = 0; k < c.operand_count; ++k)
     if (!is_scalar_leaf(c, k) &&
@@ -248,7 +255,7 @@ inline std::uint16_t broadcast_operands(const tile_program& p, const command& c)
 }
 
 /// Of a map that runs no region: the name of its op, how many operands that takes, and the kernel,
-/// nullptr where there is none.
+/// nullptr where there is none; the same in all modes, nullptr where it has but the plain one.
 constexpr std::string_view map_name(const command& c) {
   return c.custom != nullptr ? c.custom->name : ir::name(c.code);
 }
@@ -259,7 +266,7 @@ constexpr int map_arity(const command& c) {
 inline void run_map(const command& c, std::int64_t count, const void* const* operands,
                     void* result) {
   if (!c.mode.is_plain())
-    c.fused->run_rows({.count = count, .mode = c.mode}, operands, result);
+    c.run_rows({.count = count, .mode = c.mode}, operands, result);
   else if (c.function != nullptr)
     c.function(count, operands, result);
   else
@@ -270,6 +277,9 @@ inline ir::map_function map_kernel(const kernel_table& kernels, const command& c
   if (c.custom != nullptr)
     return has_custom && c.custom->map != nullptr ? c.custom->map(c.type) : nullptr;
   return kernels.map_op(c.code, c.operand_type, c.type);
+}
+inline ir::map_rows_function map_rows_kernel(const kernel_table& kernels, const command& c) {
+  return kernels.map_rows_op(c.code, c.operand_type);
 }
 
 /// The kernel of a region and the reduction of its result down the columns, nullptr where there is
@@ -287,9 +297,9 @@ inline bool is_same(const tile_program& p, const command& a, const tile_program&
                                                 a.fused->structure == b.fused->structure);
   return a.kind == b.kind && a.type == b.type && a.by_row == b.by_row && a.padded == b.padded &&
          a.stream == b.stream && a.target == b.target && a.function == b.function &&
-         a.reducing == b.reducing && a.reduction == b.reduction && a.code == b.code &&
-         a.mode == b.mode && a.operand_type == b.operand_type && a.attribute == b.attribute &&
-         a.custom == b.custom && same_code &&
+         a.run_rows == b.run_rows && a.reducing == b.reducing && a.reduction == b.reduction &&
+         a.code == b.code && a.mode == b.mode && a.operand_type == b.operand_type &&
+         a.attribute == b.attribute && a.custom == b.custom && same_code &&
          std::ranges::equal(p.operands_of(a), q.operands_of(b));
 }
 

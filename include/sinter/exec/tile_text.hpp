@@ -119,6 +119,7 @@ inline void read_fused(form_reader& t, tile_program& p, command& c, const known_
   c.fused = kernels.find(r);
   if (c.fused == nullptr) t.fail_at(start, "there is no kernel of this region");
   c.function = c.fused->run;
+  c.run_rows = c.fused->run_rows;
 }
 
 // The name of a user's op, and whose it is.
@@ -169,6 +170,7 @@ inline void read_op(form_reader& t, tile_program& p, command& c, const known_ker
   }
   t.mark(")");
   c.function = map_kernel(*kernels.table, c);
+  c.run_rows = map_rows_kernel(*kernels.table, c);
   if (c.function == nullptr)
     t.fail_at(start, "there is no kernel of " + std::string(map_name(c)) + " on " +
                          std::string(sinter::name(c.operand_type)) + " that yields " +

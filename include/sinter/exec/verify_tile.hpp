@@ -201,7 +201,8 @@ class tile_verifier {
     require(c.function != nullptr || (region != nullptr && c.fused->run_steps != nullptr),
             "kernel: none");
     if (region != nullptr) {
-      require(c.function == c.fused->run, "kernel: not that of the region");
+      require(c.function == c.fused->run && c.run_rows == c.fused->run_rows,
+              "kernel: not that of the region");
       count_operands(c, region->leaf_count);
       const bool truth = ir::is_truth(*region, region->leaf_count + region->node_count - 1);
       require(c.type == (truth ? dtype::boolean : region->type), "type: not that of the region");
@@ -216,7 +217,8 @@ class tile_verifier {
         require(c.type == dtype::f32 || c.type == dtype::f64, "type: not that of a custom op");
       }
       if (around_.kernels != nullptr)
-        require(c.function == map_kernel(*around_.kernels, c),
+        require(c.function == map_kernel(*around_.kernels, c) &&
+                    c.run_rows == map_rows_kernel(*around_.kernels, c),
                 "kernel: not that of the op and the dtypes");
       count_operands(c, map_arity(c));
       if (c.code == ir::op::bitcast)
@@ -281,12 +283,11 @@ class tile_verifier {
   }
 
   void check_mode(const command& c) const {
-    const bool is_region = c.kind == command_kind::map && c.fused != nullptr;
-    require(c.mode.is_plain() || (is_region && c.fused->run_rows != nullptr),
-            "kernel: has no modes");
-    if (!is_region) return;
+    const bool has_modes = c.kind == command_kind::map && c.run_rows != nullptr;
+    require(c.mode.is_plain() || has_modes, "kernel: has no modes");
+    if (!has_modes) return;
     require(c.mode.single == broadcast_operands(p_, c), "mode: not as the operands say");
-    require(c.mode.single == 0 || ir::may_broadcast(c.fused->structure),
+    require(c.mode.single == 0 || may_broadcast(c),
             "kernel: takes no value per row for one per element");
     require(!c.mode.streaming ||
                 (c.target.where == memory::stream && c.target.extent == value_class::full),
