@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <span>
@@ -20,6 +19,7 @@
 #include <benchmark/benchmark.h>
 
 #include "../examples/sentence_embedding/onnx_encoder.hpp"
+#include "processor_time.hpp"
 
 namespace {
 
@@ -38,11 +38,7 @@ batch batch_of(std::int64_t rows, std::int64_t places) {
 }
 
 // Milliseconds, over all threads: what others do on the same cores counts less than on the clock.
-double processor_time() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-}
+double processor_time() { return bench::processor_nanoseconds() * 1e-6; }
 
 // A call of one of the encoders, timed.
 class timed_call {

@@ -11,11 +11,14 @@
 
 #include <doctest/doctest.h>
 
+#include "support/occurrences.hpp"
 #include <sinter/sinter.hpp>
 
 namespace sn = sinter;
 
 namespace {
+
+using test_support::occurrences;
 
 sn::tensor<float, 2> numbers(std::int64_t rows, std::int64_t columns, unsigned seed) {
   sn::tensor<float, 2> out(rows, columns);
@@ -33,13 +36,7 @@ double distance(const sn::tensor<float, 2>& a, const sn::tensor<float, 2>& b) {
   return most;
 }
 
-int count(const std::string& text, const std::string& part) {
-  int out = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++out;
-  return out;
-}
-
-int nests_of(const std::string& explained) { return count(explained, "\n  nest "); }
+int nests_of(const std::string& explained) { return occurrences(explained, "\n  nest "); }
 
 // What `explain` calls the nests of a plan.
 std::vector<int> numbers_of(const std::string& explained) {
@@ -112,8 +109,8 @@ TEST_CASE("without recomputation what several nests need is stored once") {
     auto few = sn::fuse(f, {.superinstructions = fused, .nests = {.recompute = false}});
     CHECK(distance(all(x), few(x)) < 1e-5);
     // With micro-ops storing it is cheaper in any case.
-    if (fused) CHECK(count(all.explain(x), "sub") == 2);
-    CHECK(count(few.explain(x), "sub") == 1);
+    if (fused) CHECK(occurrences(all.explain(x), "sub") == 2);
+    CHECK(occurrences(few.explain(x), "sub") == 1);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <doctest/doctest.h>
 #include <omp.h>
 
+#include "support/occurrences.hpp"
 #include <sinter/exec/winograd_kernel.hpp>
 #include <sinter/sinter.hpp>
 
@@ -121,9 +122,7 @@ double distance(const sn::tensor<T, 4>& a, const sn::tensor<T, 4>& b) {
 }
 
 int tiled_nests(const std::string& plan) {
-  int count = 0;
-  for (std::size_t at = 0; (at = plan.find("by tiles (Winograd)", at)) != plan.npos; ++at) ++count;
-  return count;
+  return test_support::occurrences(plan, "by tiles (Winograd)");
 }
 
 // Transforms are for nothing on this machine.

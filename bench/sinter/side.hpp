@@ -44,6 +44,7 @@ inline sn::program_options options_without(const exclusion& x) {
                     .epilogues = allows("epilogues"),
                     .streamed = allows("streamed"),
                     .grouped = allows("grouped"),
+                    .winograd = allows("winograd"),
                     .recompute = allows("recompute"),
                     .without = x.nests}};
 }

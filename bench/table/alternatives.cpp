@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <ctime>
 #include <deque>
 #include <functional>
 #include <limits>
@@ -16,6 +15,8 @@
 #include <sstream>
 #include <stdexcept>
 #include <utility>
+
+#include "../processor_time.hpp"
 
 namespace bench {
 
@@ -106,12 +107,6 @@ class plan_search {
   explained_plan plan_;
   std::set<std::string> seen_;
 };
-
-double processor_nanoseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
 
 double time_of(const std::function<void()>& run, int times) {
   const double start = processor_nanoseconds();
