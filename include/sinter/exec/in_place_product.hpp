@@ -95,11 +95,7 @@ template <Floating T>
 void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::placed_matrix<T> a,
                        const T* b, std::int64_t ldb, detail::tile_target<T> c) {
   // 8 x 3 sums, 3 registers of B and one of A in 32 registers, 4 x 3 in 16.
-#if defined(__AVX512F__) || defined(__aarch64__)
-  constexpr int rows = 8;
-#else
-  constexpr int rows = 4;
-#endif
+  constexpr int rows = register_count / 4;
   // Rows of B that stay in L1 while all rows of A pass.
   constexpr std::int64_t most_depth = 192;
   const auto strip = [&]<int W, bool Whole>(std::int64_t j, std::int64_t rest) {

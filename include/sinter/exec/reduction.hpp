@@ -26,6 +26,13 @@ constexpr monoid monoid_of(ir::op code) {
   return code == ir::op::argmax ? monoid::argmax : monoid::sum;
 }
 
+/// The reduction op of a monoid.
+constexpr ir::op op_of(monoid m) {
+  constexpr ir::op ops[] = {ir::op::reduce_sum, ir::op::reduce_max, ir::op::reduce_min,
+                            ir::op::reduce_prod, ir::op::argmax};
+  return ops[static_cast<std::size_t>(m)];
+}
+
 /// What sums of f32 accumulate in: blocks are summed in f32, and however many follow each other,
 /// what is lost is lost in the blocks. All other accumulators are as exact as the elements.
 template <monoid M, class T>

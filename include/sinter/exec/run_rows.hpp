@@ -141,6 +141,19 @@ class row_runner {
     return p_.axes.outer.empty() ? 0 : p_.streams[stream].outer.back();
   }
 
+  // Of what becomes a call: a map by the kernel that it has, in all modes if there is such a one.
+  static call_kind kind_of(const command& c) {
+    switch (c.kind) {
+      case command_kind::map:
+        return c.run_rows != nullptr   ? call_kind::map_rows
+               : c.function != nullptr ? call_kind::map
+                                       : call_kind::map_steps;
+      case command_kind::map_reduce: return call_kind::map_reduce;
+      case command_kind::store: return call_kind::store;
+      default: return call_kind::reduce;
+    }
+  }
+
   void add_command(const command& c) {
     const location* operands = p_.operands.data() + c.first_operand;
     const bool stores_row = c.kind == command_kind::store && operands[0].extent == value_class::row;
@@ -150,12 +163,7 @@ class row_runner {
       asks_tile_ = true;
       return;
     }
-    const bool by_steps = c.kind == command_kind::map && c.function == nullptr;
-    call& out = add(by_steps                             ? call_kind::map_steps
-                    : c.kind == command_kind::map        ? call_kind::map
-                    : c.kind == command_kind::map_reduce ? call_kind::map_reduce
-                    : stores_row                         ? call_kind::store
-                                                         : call_kind::reduce);
+    call& out = add(kind_of(c));
     out.from = static_cast<std::uint16_t>(place_count_);
     for (int k = 0; k < c.operand_count; ++k) add_place(operands[k]);
     if (stores_row) {
@@ -170,18 +178,11 @@ class row_runner {
                 : c.padded                                                          ? row_padding
                                                                                     : 1;
     if (c.kind != command_kind::reduce) out.to = add_place(c.target);
-    if (c.kind == command_kind::map && c.run_rows != nullptr) {
-      out.kind = call_kind::map_rows;
-      out.mode = c.mode;
-      out.map_rows = c.run_rows;
-      return;
-    }
-    if (c.kind == command_kind::map) {
-      if (by_steps)
-        out.fused = c.fused;
-      else
-        out.map = c.function;
-      return;
+    switch (out.kind) {
+      case call_kind::map: out.map = c.function; return;
+      case call_kind::map_rows: out.mode = c.mode, out.map_rows = c.run_rows; return;
+      case call_kind::map_steps: out.fused = c.fused; return;
+      default: break;
     }
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
     out.accumulator = add_place(tile_.accumulator(r, tile_.accumulators_, 0), 0);

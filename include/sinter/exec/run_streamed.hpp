@@ -19,6 +19,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
 #include <sinter/exec/streamed_operand.hpp>
+#include <sinter/exec/streamed_packing.hpp>
 #include <sinter/plan/division.hpp>
 
 namespace sinter::exec {
@@ -87,7 +88,7 @@ class streamed_nest {
     b_.pack(memory);
     values_.pack(memory);
     for (int thread = 0; thread < thread_count(); ++thread) {
-      if (packs_once_) packed(memory.scratch(thread)) = {-1, 0};
+      if (packing_.once) packed(memory.scratch(thread)) = {-1, 0};
       if (keeps_keys_) kept(memory.scratch(thread)) = {-1, 0};
     }
     parallel_for(batch_ * row_blocks_, nest_->predicted_nanoseconds,
@@ -113,7 +114,7 @@ class streamed_nest {
       out.hidden_offset = hidden_offset_;
       out.hidden_value = nest_->hidden.value;
     }
-    out.packs_once = packs_once_;
+    out.packs_once = packing_.once;
     out.left = a_.lowered(batch_shape_.size());
     out.right = b_.lowered(batch_shape_.size());
     out.values = values_.lowered(batch_shape_.size());
@@ -164,18 +165,15 @@ class streamed_nest {
     workspace_offset_ =
         take(std::max(gemm_workspace_bytes(type_, block_rows_, block_columns_, depth_),
                       gemm_workspace_bytes(type_, block_rows_, width_, block_columns_)));
-    packed_keys_ = gemm_packed_elements(block_columns_, depth_);
-    packs_values_ = !planning::multiplies_in_place(rows_, width_, values_.transposed());
-    packed_values_ = packs_values_ ? gemm_packed_elements(width_, block_columns_) : 0;
-    const std::size_t packed_bytes =
-        elements(divide_up(columns_, block_columns_) * (packed_keys_ + packed_values_));
-    packs_once_ = !has_hidden_ && row_blocks_ > 1 && packed_bytes <= planning::packed_scores_limit;
-    if (packs_once_) packed_offset_ = take(packed_header + packed_bytes);
+    packing_ =
+        pack_streamed(type_, rows_, columns_, depth_, width_, values_.transposed(), has_hidden_);
+    if (packing_.once)
+      packed_offset_ = take(packed_header + static_cast<std::size_t>(packing_.bytes));
     if (a_.is_computed() || b_.is_computed())
       prologue_offset_ = take(std::max(a_.scratch_bytes(), b_.scratch_bytes()));
     if (a_.is_computed()) queries_offset_ = take(elements(block_rows_ * depth_));
     const std::size_t keys_bytes = elements(columns_ * depth_);
-    keeps_keys_ = b_.is_computed() && !packs_once_ && keys_bytes <= planning::kept_operand_bytes;
+    keeps_keys_ = b_.is_computed() && !packing_.once && keys_bytes <= planning::kept_operand_bytes;
     if (b_.is_computed())
       keys_offset_ =
           take(packed_header + (keeps_keys_ ? keys_bytes : elements(block_columns_ * depth_)));
@@ -250,8 +248,8 @@ class streamed_nest {
                             .ldc = sums.pitch,
                             .accumulate = column > 0,
                             .workspace = scratch + workspace_offset_,
-                            .in_place = !packs_values_};
-      if (packs_once_)
+                            .in_place = !packing_.packs_values};
+      if (packing_.once)
         use_packed(memory, scratch, batch, column / block_columns_, first, second);
       else if (b_.is_computed())
         first.b = keys(memory, scratch, batch, column, columns);
@@ -275,14 +273,14 @@ class streamed_nest {
     packed_state& state = packed(scratch);
     if (state.batch != batch) state = {batch, 0};
     std::byte* const left =
-        scratch + packed_offset_ + packed_header + bytes(block * (packed_keys_ + packed_values_));
-    std::byte* const right = left + bytes(packed_keys_);
+        scratch + packed_offset_ + packed_header + bytes(block * (packing_.keys + packing_.values));
+    std::byte* const right = left + bytes(packing_.keys);
     if (block == state.count) {
       if (b_.is_computed()) first.b = keys(memory, scratch, batch, block * block_columns_, first.n);
       first.pack_into = left;
       multiply_(first);
       first.pack_into = nullptr;
-      if (packs_values_) {
+      if (packing_.packs_values) {
         second.pack_into = right;
         multiply_(second);
         second.pack_into = nullptr;
@@ -290,7 +288,7 @@ class streamed_nest {
       ++state.count;
     }
     first.packed_b = left;
-    if (packs_values_) second.packed_b = right;
+    if (packing_.packs_values) second.packed_b = right;
   }
 
   // Keys [column, column + columns), computed now unless this thread has them; those of a batch are
@@ -341,10 +339,9 @@ class streamed_nest {
   std::int64_t batch_ = 1, rows_ = 0, columns_ = 0, depth_ = 0, width_ = 0;
   std::int64_t block_rows_ = 1, block_columns_ = 1, row_blocks_ = 1;
   strided_view result_;
-  bool has_rest_ = false, has_hidden_ = false, packs_once_ = false, packs_values_ = false,
-       keeps_keys_ = false;
+  bool has_rest_ = false, has_hidden_ = false, keeps_keys_ = false;
   std::int64_t hidden_offset_ = 0;
-  std::int64_t packed_keys_ = 0, packed_values_ = 0;  // elements per block of columns
+  streamed_packing packing_;
   std::size_t scores_offset_ = 0, sums_offset_ = 0, states_offset_ = 0, workspace_offset_ = 0,
               packed_offset_ = 0, prologue_offset_ = 0, queries_offset_ = 0, keys_offset_ = 0;
 };

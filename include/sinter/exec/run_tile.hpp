@@ -241,24 +241,32 @@ class tile_runner {
     return stride;
   }
 
+  // The operands of a command at a row, and if there are several, what takes them to the next.
+  struct row_operands {
+    std::array<const void*, ir::region::max_leaves> pointers;
+    std::array<std::int64_t, ir::region::max_leaves> steps;
+  };
+  row_operands first_row(const command& c, const location* operands, std::int64_t rows) const {
+    row_operands out;
+    for (std::size_t k = 0; k < static_cast<std::size_t>(c.operand_count); ++k) {
+      std::byte* const first = address(operands[k], 0);
+      out.pointers[k] = first;
+      if (rows > 1) out.steps[k] = address(operands[k], 1) - first;
+    }
+    return out;
+  }
+
   // f(operands, row) for the rows [0, rows) of a command; the pointers go from row to row by
   // adding, which costs a tenth of finding them.
   template <class F>
   void for_each_row(const command& c, const location* operands, std::int64_t rows, F f) const {
-    std::array<const void*, ir::region::max_leaves> pointers;
-    std::array<std::int64_t, ir::region::max_leaves> steps;
-    const auto count = static_cast<std::size_t>(c.operand_count);
-    for (std::size_t k = 0; k < count; ++k) {
-      std::byte* const first = address(operands[k], 0);
-      pointers[k] = first;
-      if (rows > 1) steps[k] = address(operands[k], 1) - first;
-    }
+    row_operands at = first_row(c, operands, rows);
     for (std::int64_t row = 0;;) {
-      f(pointers.data(), row);
+      f(at.pointers.data(), row);
       if (++row >= rows) return;
-      for (std::size_t k = 0; k < count; ++k)
-        pointers[k] = even_ ? static_cast<const std::byte*>(pointers[k]) + steps[k]
-                            : address(operands[k], row);
+      for (std::size_t k = 0; k < static_cast<std::size_t>(c.operand_count); ++k)
+        at.pointers[k] = even_ ? static_cast<const std::byte*>(at.pointers[k]) + at.steps[k]
+                               : address(operands[k], row);
     }
   }
 
@@ -327,14 +335,8 @@ class tile_runner {
     if (!c.by_row) return at_once(rows * columns);
     const std::int64_t to_step = rows > 1 ? address(c.target, 1) - to : 0;
     if (even_ && c.run_rows != nullptr) {
-      std::array<const void*, ir::region::max_leaves> pointers;
-      std::array<std::int64_t, ir::region::max_leaves> steps;
-      for (std::size_t k = 0; k < static_cast<std::size_t>(c.operand_count); ++k) {
-        std::byte* const first = address(operands[k], 0);
-        pointers[k] = first;
-        steps[k] = rows > 1 ? address(operands[k], 1) - first : 0;
-      }
-      return c.run_rows({columns, c.mode, rows, steps.data(), to_step}, pointers.data(), to);
+      const row_operands at = first_row(c, operands, rows);
+      return c.run_rows({columns, c.mode, rows, at.steps.data(), to_step}, at.pointers.data(), to);
     }
     for_each_row(c, operands, rows, [&](const void* const* from, std::int64_t row) {
       run_map(c, columns, from, even_ ? to + row * to_step : address(c.target, row));

@@ -52,8 +52,8 @@ struct bound_store {
   int stream = -1;
   bool per_row = false;  // stores one value per row
   int phase = 0;
-  bool deferred = false;  // written when all loads of the phase are done
-  bool is_large = false;  // more than the caches hold
+  bool deferred = false;       // written when all loads of the phase are done
+  bool leaves_caches = false;  // the caches do not hold what it writes
 };
 
 // More bytes than this per tile are not kept from phase to phase but computed again: half of a
@@ -241,7 +241,7 @@ class tile_schedule {
                           to_string(target.shape));
       view.buffer = target.buffer;
       view.offset = target.offset;
-      stores[i].is_large = leaves_caches(at, store(i).buffer);
+      stores[i].leaves_caches = leaves_caches(at, store(i).buffer);
       stores[i].stream = add_stream(view, s.type);
       stores[i].phase = ready(store(i).step);
     }

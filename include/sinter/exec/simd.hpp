@@ -40,6 +40,13 @@ inline constexpr bool has_fused_multiply_add = true;
 inline constexpr bool has_fused_multiply_add = false;
 #endif
 
+/// Registers of the instruction set.
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr int register_count = 32;
+#else
+inline constexpr int register_count = 16;
+#endif
+
 /// What the kernels were compiled for, as xsimd names it ("avx512bw", "fma3+avx2", "sse2", ...).
 inline const char* instruction_set_name() { return xsimd::default_arch::name(); }
 

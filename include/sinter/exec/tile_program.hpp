@@ -282,11 +282,13 @@ inline ir::map_rows_function map_rows_kernel(const kernel_table& kernels, const 
   return kernels.map_rows_op(c.code, c.operand_type);
 }
 
-/// The kernel of a region and the reduction of its result down the columns, nullptr where there is
-/// none.
+/// The kernel of a region and the reduction of its result along the row, or down the columns;
+/// nullptr where there is none.
+inline ir::map_reduce_function row_kernel(const command& c, monoid m) {
+  return c.fused == nullptr ? nullptr : c.fused->reduced_by(op_of(m));
+}
 inline ir::map_reduce_columns_function columns_kernel(const command& c, monoid m) {
-  if (c.fused == nullptr) return nullptr;
-  return m == monoid::sum ? c.fused->column_sum : m == monoid::max ? c.fused->column_max : nullptr;
+  return c.fused == nullptr ? nullptr : c.fused->columns_reduced_by(op_of(m));
 }
 
 /// Do two commands of two programs do the same? Where the list of operands has theirs does not

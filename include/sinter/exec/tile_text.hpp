@@ -193,17 +193,14 @@ void map_text(Text& t, Program& p, Command& c, const known_kernels& kernels) {
     t.mark(" into accumulator ");
     t.number(c.reduction);
     if constexpr (Text::reads) {
-      const bool known = c.reduction >= 0 && c.reduction < static_cast<int>(p.reductions.size()) &&
-                         c.fused != nullptr;
-      const monoid m =
-          known ? p.reductions[static_cast<std::size_t>(c.reduction)].monoid : monoid{};
-      const bool down = c.kind == command_kind::map_reduce_columns;
-      c.reducing = !known || down     ? nullptr
-                   : m == monoid::sum ? c.fused->sum
-                   : m == monoid::max ? c.fused->max
-                                      : nullptr;
-      if (!known || (down ? columns_kernel(c, m) == nullptr : c.reducing == nullptr))
-        t.fail("there is no kernel of this map and this accumulator");
+      bool known = c.reduction >= 0 && c.reduction < static_cast<int>(p.reductions.size());
+      if (known) {
+        const monoid m = p.reductions[static_cast<std::size_t>(c.reduction)].monoid;
+        const bool down = c.kind == command_kind::map_reduce_columns;
+        if (!down) c.reducing = row_kernel(c, m);
+        known = down ? columns_kernel(c, m) != nullptr : c.reducing != nullptr;
+      }
+      if (!known) t.fail("there is no kernel of this map and this accumulator");
     }
   }
   if constexpr (Text::reads) c.mode.single = broadcast_operands(p, c);

@@ -264,9 +264,7 @@ class tile_verifier {
       const bound_reduction& r = reduction_of(c, phase);
       require(region != nullptr && r.type == c.type && r.result.valid(),
               "accumulator: of another dtype than the map");
-      const ir::map_reduce_function both = r.monoid == monoid::sum   ? c.fused->sum
-                                           : r.monoid == monoid::max ? c.fused->max
-                                                                     : nullptr;
+      const ir::map_reduce_function both = row_kernel(c, r.monoid);
       require(both != nullptr && c.reducing == both, "kernel: not of this map and accumulator");
       if (!c.target.valid()) return;
     }

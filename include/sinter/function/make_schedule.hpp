@@ -71,7 +71,7 @@ class schedule_maker {
   void take_plan() {
     out_.plan = plan_;
     out_.plan.cost = out_.plan.cost_bound = 0;
-    out_.plan.last_level_bytes = planning::plan().last_level_bytes;
+    out_.plan.last_level_bytes = planning::nominal_machine.last_level_bytes;
     out_.plan.may_alias.clear();
     planning::detail::fused_store fused;
     for (planning::nest& n : out_.plan.nests) strip(n);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <sinter/exec/gemm.hpp>
+#include <sinter/exec/streamed_packing.hpp>
 #include <sinter/function/item_draft.hpp>
 
 namespace sinter::detail {
@@ -248,20 +249,13 @@ class product_item : private item_draft {
       for (const planning::operand_part& part : n.prologues[operand])
         add_operand(n, operand, part, number++, operand == 0 ? d.rows : d.columns);
 
-    const std::int64_t row_blocks = planning::pieces_of(std::max<std::int64_t>(1, rows), d.rows);
     const bool hides = n.hidden.any && rows == space[rank - 2];
-    const bool packs_values = !planning::multiplies_in_place(rows, width, values.transposed());
-    const std::int64_t packed =
-        bytes(planning::pieces_of(columns, d.columns) *
-                  (exec::gemm_packed_elements(d.columns, depth) +
-                   (packs_values ? exec::gemm_packed_elements(width, d.columns) : 0)),
-              type);
-    const bool packs_once = !hides && row_blocks > 1 &&
-                            packed <= static_cast<std::int64_t>(planning::packed_scores_limit);
-    if (packs_once)
-      item_.hints.push_back({planning::hint_kind::keep, n.accesses[2].buffer, packed});
+    const exec::streamed_packing packing =
+        exec::pack_streamed(type, rows, columns, depth, width, values.transposed(), hides);
+    if (packing.once)
+      item_.hints.push_back({planning::hint_kind::keep, n.accesses[2].buffer, packing.bytes});
     const std::int64_t keys = bytes(columns * depth, type);
-    if (b.is_computed() && !packs_once &&
+    if (b.is_computed() && !packing.once &&
         keys <= static_cast<std::int64_t>(planning::kept_operand_bytes))
       item_.hints.push_back({planning::hint_kind::keep, n.accesses[1].buffer, keys});
   }

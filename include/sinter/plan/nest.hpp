@@ -18,6 +18,7 @@
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/graph/unit_axes.hpp>
+#include <sinter/plan/machine.hpp>
 #include <sinter/support/inline_vector.hpp>
 
 namespace sinter::planning {
@@ -230,9 +231,9 @@ struct plan {
   std::size_t lower_bound_bytes = 0;  // the largest set of arena buffers alive at one time
   double cost = 0,
          cost_bound = 0;  // predicted nanoseconds; a bound relative to the enumerated nests
-  // A buffer of more bytes is gone from the caches before anybody can read it again: the machine's
-  // last level, which nests that write such a buffer go past.
-  double last_level_bytes = 24 << 20;
+  // The machine's last level of caches. Nests write past it what it does not hold: a buffer that
+  // is larger, or an output beside what the nest reads.
+  double last_level_bytes = nominal_machine.last_level_bytes;
   ir::dim_table dims;
   // may_alias[o * arguments + a]: output o may be the very memory of argument a.
   std::vector<bool> may_alias;
