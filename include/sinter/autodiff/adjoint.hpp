@@ -10,7 +10,7 @@
 #include <sinter/graph/build.hpp>
 #include <sinter/support/flat_vector.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 /// Adjoints of the nodes up to a loss. One vector holds both facts, since a sweep in constant
 /// evaluation pays for every statement: Clang stops after 1,048,576 of them.
@@ -82,4 +82,4 @@ struct pullback {
   }
 };
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -10,7 +10,7 @@
 
 #include <sinter/autodiff/adjoint.hpp>
 
-namespace sinter::ir::backward {
+namespace sinter::inline SINTER_ABI::ir::backward {
 
 // y (d - sum(d y))
 constexpr void softmax(const pullback& p) {
@@ -138,4 +138,4 @@ constexpr void rope(const pullback& p) {
                             {p.attribute(0), p.attribute(1), 1 - p.attribute(2), p.attribute(3)})});
 }
 
-}  // namespace sinter::ir::backward
+}  // namespace sinter::inline SINTER_ABI::ir::backward

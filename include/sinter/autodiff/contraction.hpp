@@ -4,7 +4,7 @@
 
 #include <sinter/autodiff/adjoint.hpp>
 
-namespace sinter::ir::backward {
+namespace sinter::inline SINTER_ABI::ir::backward {
 
 // With C = A' B', where a dash is a transposition or nothing, dA' = D B'^T and dB' = A'^T D. If A
 // was read transposed, so is the equation for it: dA = B' D^T. Every case is one matmul whose
@@ -27,4 +27,4 @@ constexpr void scatter_add(const pullback& p) {
   p.add(0, ir::gather(p.adjoint, p.operand(1), static_cast<int>(p.attribute(0))));
 }
 
-}  // namespace sinter::ir::backward
+}  // namespace sinter::inline SINTER_ABI::ir::backward

@@ -6,7 +6,7 @@
 
 #include <sinter/autodiff/adjoint.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 // Faults where a derivative would go through a custom op that has no rule for it.
 constexpr void fail_custom(graph& g, int id, fault_kind kind) {
@@ -32,4 +32,4 @@ constexpr void custom(const pullback& p) {
 
 }  // namespace backward
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

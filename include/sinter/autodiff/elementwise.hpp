@@ -6,7 +6,7 @@
 
 #include <sinter/autodiff/adjoint.hpp>
 
-namespace sinter::ir::backward {
+namespace sinter::inline SINTER_ABI::ir::backward {
 
 // ---- one operand
 
@@ -174,4 +174,4 @@ constexpr void multiply_add(const pullback& p) {
   if (p.wants(2)) p.add(2, p.adjoint);
 }
 
-}  // namespace sinter::ir::backward
+}  // namespace sinter::inline SINTER_ABI::ir::backward

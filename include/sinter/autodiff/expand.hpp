@@ -10,7 +10,7 @@
 #include <sinter/autodiff/forward.hpp>
 #include <sinter/autodiff/reverse.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 namespace detail {
 
@@ -163,4 +163,4 @@ constexpr graph expand_gradients(const graph& traced) {
   return out;
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -12,7 +12,7 @@
 #include <sinter/autodiff/rules.hpp>
 #include <sinter/support/flat_vector.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 namespace forward {
 
@@ -219,4 +219,4 @@ constexpr int tangent(graph& g, int y, std::span<const int> pairs) {
 
 }  // namespace forward
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

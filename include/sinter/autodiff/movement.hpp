@@ -5,7 +5,7 @@
 
 #include <sinter/autodiff/adjoint.hpp>
 
-namespace sinter::ir::backward {
+namespace sinter::inline SINTER_ABI::ir::backward {
 
 constexpr void reshape(const pullback& p) {
   p.add(0, ir::reshape(p.adjoint, p.operand(0).shape()));
@@ -109,4 +109,4 @@ constexpr void concat(const pullback& p) {
   }
 }
 
-}  // namespace sinter::ir::backward
+}  // namespace sinter::inline SINTER_ABI::ir::backward

@@ -5,7 +5,7 @@
 
 #include <sinter/autodiff/adjoint.hpp>
 
-namespace sinter::ir::backward {
+namespace sinter::inline SINTER_ABI::ir::backward {
 
 constexpr void reduce_sum(const pullback& p) {
   p.add(0, ir::broadcast_to(p.adjoint, p.operand(0).shape()));
@@ -48,4 +48,4 @@ constexpr void reduce_prod(const pullback& p) {
   p.add(0, (p.adjoint * (s.product / s.filled)) * s.from_zeros);
 }
 
-}  // namespace sinter::ir::backward
+}  // namespace sinter::inline SINTER_ABI::ir::backward

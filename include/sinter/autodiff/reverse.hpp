@@ -10,7 +10,7 @@
 #include <sinter/autodiff/rules.hpp>
 #include <sinter/support/flat_vector.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 namespace detail {
 
@@ -130,4 +130,4 @@ constexpr flat_vector<int> sweep(graph& g, int y, int cotangent, std::span<const
 
 }  // namespace detail
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -13,7 +13,7 @@
 #include <sinter/autodiff/movement.hpp>
 #include <sinter/autodiff/reduction.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 namespace detail {
 
@@ -223,4 +223,4 @@ constexpr void apply_gradient_rule(const pullback& p) {
   }
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -14,7 +14,7 @@
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/rule.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// How many matches are applied side by side at most. 16 to 64 are equally fast.
 inline constexpr std::size_t match_block = 32;
@@ -196,4 +196,4 @@ class rule_applier {
   change_counter changes_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

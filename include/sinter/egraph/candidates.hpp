@@ -13,7 +13,7 @@
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/support/large_vector.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 class candidate_index {
  public:
@@ -73,4 +73,4 @@ class candidate_index {
   large_vector<node_id> below_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -19,7 +19,7 @@
 #include <sinter/egraph/check_pattern.hpp>
 #include <sinter/egraph/explanation.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// What the text of a rule does not say is for the caller to judge; a step that needs a judge that
 /// is empty is rejected, except that conditions may remain unchecked. Sides are in the direction of
@@ -213,4 +213,4 @@ check_result check_explanation(const explanation& why, const asked_terms& asked,
   return explanation_checker<Language>(why, rules, judged).check(asked);
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -17,7 +17,7 @@
 
 #include <sinter/egraph/term_list.hpp>
 
-namespace sinter::eqsat::checking {
+namespace sinter::inline SINTER_ABI::eqsat::checking {
 
 /// What variables stand for. Names are without question marks.
 struct substitution {
@@ -134,4 +134,4 @@ bool matches(const term_list& terms, term_id id, const pattern_tree& pattern, su
   return true;
 }
 
-}  // namespace sinter::eqsat::checking
+}  // namespace sinter::inline SINTER_ABI::eqsat::checking

@@ -9,7 +9,7 @@
 
 #include <sinter/egraph/enode.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// The live nodes of one class in the order in which they joined it. Elements are `enode_view`s.
 template <class Graph>
@@ -96,4 +96,4 @@ class canonical_classes {
   const Graph* graph_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -14,7 +14,7 @@
 
 #include <sinter/egraph/extraction_problem.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Option chosen per class, or no_id.
 using option_choice = std::vector<std::uint32_t>;
@@ -133,4 +133,4 @@ inline derivations derive(const extraction_problem& problem, combine how) {
   return derive(problem, how, [&](std::uint32_t i) { return problem.options[i].cost; });
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

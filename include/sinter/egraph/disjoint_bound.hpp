@@ -17,7 +17,7 @@
 #include <sinter/egraph/extraction_problem.hpp>
 #include <sinter/egraph/strong_components.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// An option costs at least its own cost and those of children no two of which reach a common class
 /// that can cost anything, the dearest first. Where a price bound spreads thin over many
@@ -133,4 +133,4 @@ class disjoint_bound {
   std::vector<std::uint32_t> classes_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

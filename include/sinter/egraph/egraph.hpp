@@ -30,7 +30,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/support/large_vector.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Thrown by `egraph::add` when the node would exceed the limit set with `set_node_limit`. Nothing
 /// was added.
@@ -483,7 +483,7 @@ void egraph<Language>::data_changed(class_id canonical) {
   queue_modify(canonical);
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat
 
 #include <sinter/egraph/insert.hpp>
 #include <sinter/egraph/rebuild.hpp>

@@ -11,7 +11,9 @@
 #include <span>
 #include <string_view>
 
-namespace sinter::eqsat {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::eqsat {
 
 using class_id = std::uint32_t;
 using node_id = std::uint32_t;
@@ -72,4 +74,4 @@ struct node_record {
 };
 static_assert(sizeof(node_record) == 32);
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -21,7 +21,7 @@
 #include <sinter/egraph/problem_parts.hpp>
 #include <sinter/egraph/problem_reduction.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Anytime: when the work is spent, what was found and proved until then is returned.
 class exact_search {
@@ -495,4 +495,4 @@ class exact_search {
   double seconds_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -14,7 +14,7 @@
 #include <sinter/egraph/derivation.hpp>
 #include <sinter/egraph/extraction_problem.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Counts the chosen users of every class, so that an exchange is tried in time proportional to the
 /// classes that it adds and drops.
@@ -189,4 +189,4 @@ class option_exchange {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> changes_;  // a class and its option before
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

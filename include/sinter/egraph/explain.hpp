@@ -19,7 +19,7 @@
 #include <sinter/egraph/rule.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Writes one way between two terms as a sequence of whole terms.
 class explanation_writer {
@@ -225,4 +225,4 @@ std::vector<rule_text> texts_of(const std::vector<rule<Language>>& rules) {
   return texts_of(std::span<const rule<Language>>(rules));
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -12,7 +12,7 @@
 
 #include <sinter/egraph/term_list.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 enum class step_kind : std::uint8_t {
   rule,
@@ -60,4 +60,4 @@ inline term_id subterm(const term_list& terms, term_id whole,
   return whole;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

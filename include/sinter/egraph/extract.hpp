@@ -17,7 +17,7 @@
 #include <sinter/egraph/extract_tree.hpp>
 #include <sinter/egraph/extraction_problem.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// What was chosen. Only classes that the roots need have a choice.
 struct extraction {
@@ -118,4 +118,4 @@ extraction extract_dag(const egraph<Language>& graph, std::initializer_list<clas
   return extract(graph, roots, cost, {.how = method::dag, .work = work});
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

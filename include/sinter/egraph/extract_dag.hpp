@@ -20,7 +20,7 @@
 #include <sinter/egraph/problem_parts.hpp>
 #include <sinter/egraph/problem_reduction.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// A bound that takes no search: the dearest chain from a root down, or all that costs less than
 /// nothing.
@@ -95,4 +95,4 @@ inline problem_solution solve_dag(const extraction_problem& problem, std::size_t
   return best;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -12,7 +12,7 @@
 #include <sinter/egraph/derivation.hpp>
 #include <sinter/egraph/extraction_problem.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// What an extractor found for a problem.
 struct problem_solution {
@@ -68,4 +68,4 @@ inline problem_solution solve_tree(const extraction_problem& problem) {
   return out;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -18,7 +18,7 @@
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 struct extraction_problem {
   struct child {
@@ -156,4 +156,4 @@ flat_egraph flatten(const egraph<Language>& graph, std::span<const class_id> roo
   return out;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -13,7 +13,7 @@
 #include <sinter/egraph/pattern.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 [[noreturn]] inline void throw_pattern_error(std::string_view problem, const pattern_fault& fault) {
   throw error("pattern \"" + std::string(fault.text) + "\": " + std::string(problem) + " '" +
@@ -78,4 +78,4 @@ constexpr void report_fault(const pattern_fault& fault) {
   if (fault) fault_reports[static_cast<std::size_t>(fault.kind)](fault);
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

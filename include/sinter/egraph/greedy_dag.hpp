@@ -13,7 +13,7 @@
 #include <sinter/egraph/derivation.hpp>
 #include <sinter/egraph/extraction_problem.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Greedy DAG extraction over cost sets (extraction-gym's faster-greedy-dag): each class keeps the
 /// best self-contained solution found so far, a set of {class, option}; a node's solution is the
@@ -135,4 +135,4 @@ class greedy_dag {
   std::vector<entry> scratch_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

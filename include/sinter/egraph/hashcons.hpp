@@ -14,7 +14,7 @@
 #include <sinter/egraph/enode.hpp>
 #include <sinter/support/large_vector.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Hash of a canonical node. Multiply-rotate per word (as in FxHash) and one finalising step: the
 /// table indexes by the low bits, which a plain multiplication mixes worst.
@@ -101,4 +101,4 @@ class hashcons {
   std::size_t count_ = 0;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

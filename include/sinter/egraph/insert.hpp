@@ -13,7 +13,7 @@
 
 #include <sinter/egraph/egraph.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 template <class Language>
 void egraph<Language>::check_arity(std::uint16_t op, std::size_t count) {
@@ -152,4 +152,4 @@ bool egraph<Language>::add_node_to_class(class_term target, std::uint16_t op, st
   return true;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -15,7 +15,7 @@
 #include <sinter/egraph/extraction_problem.hpp>
 #include <sinter/egraph/landmark_cuts.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// What landmarks tell of a problem.
 struct landmark_bound {
@@ -89,4 +89,4 @@ inline std::vector<double> unpaid(const extraction_problem& problem, const landm
   return out;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -15,7 +15,7 @@
 #include <sinter/egraph/derivation.hpp>
 #include <sinter/egraph/extraction_problem.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// One of these options is part of every choice.
 struct landmark {
@@ -214,4 +214,4 @@ class landmark_cuts {
   std::vector<std::pair<double, std::uint32_t>> lowered_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -25,7 +25,7 @@
 
 #include <sinter/egraph/enode.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 template <class Language>
 class egraph;
@@ -92,4 +92,4 @@ constexpr int find_operator(std::string_view name) {
   return -1;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

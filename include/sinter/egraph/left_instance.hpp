@@ -13,7 +13,7 @@
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/program.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Puts together what a match program took apart. May run after other matches were applied: up to
 /// the next rebuild, the nodes that were matched have the children that the registers tell.
@@ -135,4 +135,4 @@ class left_instance {
   std::array<std::uint8_t, max_terms> first_child_;  // by pattern term: a register, or none
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -14,7 +14,7 @@
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/program.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// What a match binds, as the interpreter keeps it.
 struct bindings {
@@ -157,4 +157,4 @@ class machine {
   bindings state_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

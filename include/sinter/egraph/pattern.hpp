@@ -18,7 +18,7 @@
 #include <sinter/egraph/language.hpp>
 #include <sinter/support/inline_vector.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 inline constexpr std::size_t max_terms = 40;      ///< terms of all patterns of one side of a rule
 inline constexpr std::size_t max_variables = 16;  ///< class variables of a rule
@@ -256,4 +256,4 @@ class pattern_parser {
   std::size_t at_ = 0;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -16,7 +16,7 @@
 #include <sinter/egraph/required_classes.hpp>
 #include <sinter/egraph/strong_components.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// The Lagrangian dual of extraction without its ban on cycles. For each pair of a class and a
 /// class that one of its options requires there is a price, zero or more. With any prices the sum
@@ -240,4 +240,4 @@ class price_bound {
   double total_ = 0;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -14,7 +14,7 @@
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/extract.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 template <class Language>
 std::string payload_text(const egraph<Language>& graph, const enode_view& node) {
@@ -133,4 +133,4 @@ std::string to_egglog(const egraph<Language>& graph) {
   return out;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

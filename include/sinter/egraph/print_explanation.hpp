@@ -15,7 +15,7 @@
 #include <sinter/egraph/explanation.hpp>
 #include <sinter/egraph/language.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Writes terms up to a length; shared sub-terms are written out each time.
 template <class Language>
@@ -87,4 +87,4 @@ std::string to_text(const Language& language, const explanation& why,
   return out;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -14,7 +14,7 @@
 #include <sinter/egraph/derivation.hpp>
 #include <sinter/egraph/extraction_problem.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// The same classes with the options marked in `alive` and the roots given. The id of an option is
 /// its number in `problem`.
@@ -118,4 +118,4 @@ inline double cost_grain(const extraction_problem& problem) {
   return 0;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

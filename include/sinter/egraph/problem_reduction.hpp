@@ -17,7 +17,7 @@
 #include <sinter/egraph/required_classes.hpp>
 #include <sinter/egraph/strong_components.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// A smaller problem and the way back. The id of its options is an index into `origins`.
 struct reduced_problem {
@@ -530,4 +530,4 @@ class problem_reducer {
   reduced_problem out_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -14,7 +14,7 @@
 #include <sinter/egraph/pattern.hpp>
 #include <sinter/support/inline_vector.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 enum class instruction_kind : std::uint8_t {
   root,          ///< the node that the search starts from
@@ -200,4 +200,4 @@ class match_compiler {
   inline_vector<open_term, max_terms> open_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -13,7 +13,7 @@
 #include <sinter/egraph/enode.hpp>
 #include <sinter/egraph/language.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 template <class Language>
 class runner;
@@ -37,4 +37,4 @@ struct proof_hooks {
   bool (*apply)(runner<Language>&, std::size_t rule, reason why);
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -21,7 +21,7 @@
 #include <sinter/egraph/union_find.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// A class, by the id that was given out for it, and the term that it was given out for.
 struct class_term {
@@ -287,4 +287,4 @@ class proof_record {
   std::vector<term_id> matched_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

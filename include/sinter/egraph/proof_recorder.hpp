@@ -18,7 +18,7 @@
 #include <sinter/egraph/runner.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 template <class Language>
 class proof_recorder {
@@ -202,4 +202,4 @@ bool assume_equal(egraph<Language>& graph, class_term a, class_term b, std::stri
   return proof_recorder<Language>::unite(graph, a, b);
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -12,7 +12,7 @@
 
 #include <sinter/egraph/proof_record.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 struct path_edge {
   std::uint32_t number = 0;  ///< of an equality in the record
@@ -100,4 +100,4 @@ class proof_search {
   std::map<std::uint32_t, std::vector<proof_path>> children_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

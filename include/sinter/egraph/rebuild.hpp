@@ -11,7 +11,7 @@
 
 #include <sinter/egraph/egraph.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 template <class Language>
 void egraph<Language>::rebuild() {
@@ -179,4 +179,4 @@ void egraph<Language>::sweep_dead() {
   dead_in_lists_ = 0;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -15,7 +15,7 @@
 #include <sinter/egraph/left_instance.hpp>
 #include <sinter/egraph/rule.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 template <class Language>
 class recorded_applier {
@@ -212,4 +212,4 @@ class recorded_applier {
   change_counter changes_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
-namespace sinter::eqsat {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Hard limits. Nodes and iterations are never exceeded; the clock is read every few thousand steps
 /// of a search or application and between rules, and a rebuild that has begun is finished.
@@ -94,4 +96,4 @@ struct report {
   }
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -10,7 +10,7 @@
 
 #include <sinter/egraph/enode.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// The greatest solution of required(c) = {c} and what all options of c require, where an option
 /// requires what any of its children does; by induction over terms it holds for every finite one.
@@ -117,4 +117,4 @@ class required_classes {
   std::uint32_t time_ = 0;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

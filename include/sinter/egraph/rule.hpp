@@ -20,7 +20,7 @@
 #include <sinter/egraph/program.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// What a rule's variables stand for in one place of the e-graph. Passed to conditions and computed
 /// right-hand sides.
@@ -187,4 +187,4 @@ rule<Language> parse_rewrite(std::string_view name, std::string_view left, std::
   return result;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -23,7 +23,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/support/large_vector.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Runs a set of rules over one e-graph; both must outlive it. `run` may be called again, also
 /// after the e-graph was changed by hand: it goes on from what it has seen.
@@ -327,4 +327,4 @@ report saturate(egraph<Language>& graph, const std::vector<rule<Language>>& rule
   return runner<Language>(graph, rules).run(limit, schedule);
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -9,7 +9,9 @@
 #include <limits>
 #include <vector>
 
-namespace sinter::eqsat {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::eqsat {
 
 /// The component of each vertex, numbered so that no edge leads to a higher number: what a vertex
 /// needs comes before it. `edges(v, visit)` calls `visit(w)` for each edge v to w. Tarjan's
@@ -64,4 +66,4 @@ std::vector<std::uint32_t> strong_components(std::size_t vertices, Edges&& edges
   return component;
 }
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

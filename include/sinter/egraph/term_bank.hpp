@@ -11,7 +11,7 @@
 #include <sinter/egraph/hashcons.hpp>
 #include <sinter/egraph/term_list.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 class term_bank {
  public:
@@ -42,4 +42,4 @@ class term_bank {
   hashcons table_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

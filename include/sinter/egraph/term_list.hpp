@@ -9,7 +9,9 @@
 #include <span>
 #include <vector>
 
-namespace sinter::eqsat {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::eqsat {
 
 using term_id = std::uint32_t;
 
@@ -48,4 +50,4 @@ class term_list {
   std::vector<term_id> children_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

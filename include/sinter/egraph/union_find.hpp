@@ -10,7 +10,7 @@
 #include <sinter/egraph/enode.hpp>
 #include <sinter/support/large_vector.hpp>
 
-namespace sinter::eqsat {
+namespace sinter::inline SINTER_ABI::eqsat {
 
 class union_find {
  public:
@@ -52,4 +52,4 @@ class union_find {
   large_vector<class_id> parents_;
 };
 
-}  // namespace sinter::eqsat
+}  // namespace sinter::inline SINTER_ABI::eqsat

@@ -13,7 +13,7 @@
 #include <sinter/exec/evaluate_region.hpp>
 #include <sinter/graph/accumulator_program.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -337,4 +337,4 @@ void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n,
   }
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -12,7 +12,7 @@
 #include <sinter/exec/tile_analysis.hpp>
 #include <sinter/plan/nest.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class bound_tile {
  public:
@@ -38,4 +38,4 @@ class bound_tile {
   std::unique_ptr<tile_emitter> emitter_;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

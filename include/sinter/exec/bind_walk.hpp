@@ -10,7 +10,7 @@
 
 #include <sinter/exec/tile_program.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 // How a nest walks its space.
 enum class geometry : std::uint8_t {
@@ -173,4 +173,4 @@ inline void choose_tile(tile_program& p, geometry kind, int maps, std::int64_t b
   p.row_capacity = p.split ? rows : p.tile_rows;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -13,7 +13,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// How an argument lies in memory: elements (not bytes) between neighbours, per axis. May be 0 or
 /// negative.
@@ -188,4 +188,4 @@ class binding {
   std::vector<strided_view> buffers_;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -10,7 +10,9 @@
 #include <cstring>
 #include <type_traits>
 
-namespace sinter::exec {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -159,4 +161,4 @@ inline void transpose_copy(std::int64_t rows, std::int64_t columns, const void* 
     detail::transpose_elements<8>(rows, columns, source, from_stride, target, to_stride);
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -10,7 +10,7 @@
 
 #include <sinter/exec/simd.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -50,4 +50,4 @@ void custom_map_kernel(std::int64_t n, const void* const* operands, void* result
   std::memcpy(to + whole, padded[arity], static_cast<std::size_t>(rest) * sizeof(T));
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -19,7 +19,7 @@
 #include <sinter/graph/scalar_semantics.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// A float is in `real`; a bool or integer in `whole`, a u64 by its bits. So all 64 bits count,
 /// which the doubles of the graph's interpreter do not hold.
@@ -201,4 +201,4 @@ inline void combine(monoid m, dtype type, accumulated& total, const accumulated&
   total.count += behind.count;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

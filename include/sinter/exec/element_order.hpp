@@ -11,7 +11,7 @@
 #include <sinter/exec/element.hpp>
 #include <sinter/exec/reduction.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class row_order {
  public:
@@ -70,4 +70,4 @@ class row_order {
   std::span<const element> row_;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -12,7 +12,7 @@
 #include <sinter/exec/scalar.hpp>
 #include <sinter/graph/op.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -277,4 +277,4 @@ constexpr To convert(From x) {
   }
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

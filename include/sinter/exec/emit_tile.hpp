@@ -15,7 +15,7 @@
 #include <sinter/exec/slot_assigner.hpp>
 #include <sinter/exec/tile_program.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class tile_emitter {
  public:
@@ -596,4 +596,4 @@ class tile_emitter {
   std::size_t accumulators_ = 0;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

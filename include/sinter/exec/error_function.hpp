@@ -9,7 +9,7 @@
 
 #include <sinter/exec/exponential.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 #if defined(__AVX512F__)
 namespace detail {
@@ -128,4 +128,4 @@ template <Floating T>
   return mul<T>(mul<T>(x, T(0.5)), simd<T>(T(1)) + erf<T>(mul<T>(x, T(0.707106781186547524))));
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

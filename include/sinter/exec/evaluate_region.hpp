@@ -12,7 +12,7 @@
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec::detail {
+namespace sinter::inline SINTER_ABI::exec::detail {
 
 // Registers a region evaluates at once. Four hide the latency of what precedes, even where more
 // values are alive than there are registers: Black-Scholes (21 nodes) takes 2.23, 1.86, 1.66
@@ -141,4 +141,4 @@ template <ir::region R, int U>
   return values.template at<R.leaf_count + R.node_count - 1>(u);
 }
 
-}  // namespace sinter::exec::detail
+}  // namespace sinter::inline SINTER_ABI::exec::detail

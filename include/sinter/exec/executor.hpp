@@ -38,7 +38,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/storage.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class executor {
  public:
@@ -275,4 +275,4 @@ class executor {
   bool verifies_ = true;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -6,7 +6,7 @@
 
 #include <sinter/exec/simd.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -217,4 +217,4 @@ template <Floating T>
   return fma<T>(mul<T>(twice, square), series, twice + positive_part);
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

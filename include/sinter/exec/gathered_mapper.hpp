@@ -17,7 +17,7 @@
 
 #include <sinter/exec/product.hpp>
 
-namespace sinter::exec::detail {
+namespace sinter::inline SINTER_ABI::exec::detail {
 
 /// Where `count` positions from `first` on lie, counted row-major through the axes.
 inline void fill_offsets(std::span<const matrix_axis> axes, std::int64_t first, std::int64_t count,
@@ -137,4 +137,4 @@ inline std::int64_t unit_run(std::span<const matrix_axis> axes) {
   return run;
 }
 
-}  // namespace sinter::exec::detail
+}  // namespace sinter::inline SINTER_ABI::exec::detail

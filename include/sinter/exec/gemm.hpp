@@ -37,7 +37,7 @@
 #error "sinter needs Eigen 3.4 or newer"
 #endif
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// How a product is cut into blocks of C that can be computed independently.
 struct gemm_blocks {
@@ -417,4 +417,4 @@ void gemm(const matrix_product& product) {
   }
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

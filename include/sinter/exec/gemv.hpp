@@ -11,7 +11,7 @@
 #include <sinter/exec/reduce_lanes.hpp>
 #include <sinter/exec/simd.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -115,4 +115,4 @@ void column_vector_product(std::int64_t columns, std::int64_t k, const T* matrix
   }
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

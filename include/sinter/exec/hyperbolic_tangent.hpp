@@ -8,7 +8,7 @@
 
 #include <sinter/exec/exponential.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 #if defined(__AVX512F__)
 namespace detail {
@@ -160,4 +160,4 @@ template <Floating T>
   }
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -10,7 +10,7 @@
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/simd.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -116,4 +116,4 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   if (registers == 1 && !whole) strip.template operator()<1, false>(j, rest);
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -13,7 +13,7 @@
 #include <sinter/exec/lowered.hpp>
 #include <sinter/graph/custom.hpp>
 
-namespace sinter::exec::detail {
+namespace sinter::inline SINTER_ABI::exec::detail {
 
 // The offset of element number `position`, in row-major order, of a view.
 inline std::int64_t element_offset(const shape_vector& extents, const shape_vector& strides,
@@ -77,4 +77,4 @@ inline void interpret_custom(const lowered_custom& n, std::byte* const* bases) {
     interpret_part(n, bases, first, std::min(n.rows_per_task, rows - first));
 }
 
-}  // namespace sinter::exec::detail
+}  // namespace sinter::inline SINTER_ABI::exec::detail

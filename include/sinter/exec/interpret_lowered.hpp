@@ -20,7 +20,7 @@
 #include <sinter/exec/lowered.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -214,4 +214,4 @@ inline void interpret_lowered(const lowered_plan& p, std::span<const void* const
   detail::plan_interpreter(p).run(arguments, outputs, prepared);
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -17,7 +17,7 @@
 #include <sinter/exec/lowered.hpp>
 #include <sinter/plan/nest.hpp>
 
-namespace sinter::exec::detail {
+namespace sinter::inline SINTER_ABI::exec::detail {
 
 // Elements from row to row of a packed matrix.
 inline std::int64_t packed_row(std::int64_t columns) {
@@ -241,4 +241,4 @@ class streamed_interpreter {
   std::int64_t size_;
 };
 
-}  // namespace sinter::exec::detail
+}  // namespace sinter::inline SINTER_ABI::exec::detail

@@ -16,7 +16,7 @@
 #include <sinter/exec/tile_program.hpp>
 #include <sinter/graph/random.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class tile_interpreter {
  public:
@@ -318,4 +318,4 @@ class tile_interpreter {
   std::int64_t row_ = 0, height_ = 0, origin_ = 0, column_ = 0, width_ = 0;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

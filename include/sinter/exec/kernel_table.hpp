@@ -13,7 +13,7 @@
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// One kernel per op, for operands of one dtype.
 using micro_op_table = std::array<ir::map_function, static_cast<std::size_t>(ir::op_count)>;
@@ -56,4 +56,4 @@ struct kernel_table {
   }
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

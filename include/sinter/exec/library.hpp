@@ -14,7 +14,7 @@
 #include <sinter/graph/regions.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// The regions of the library, for f32 or f64, with the reductions that follow them in what users
 /// write. Leaves are numbered in the order of their first use.
@@ -154,4 +154,4 @@ constexpr auto library_instructions() {
   }(std::make_index_sequence<regions.size()>{});
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

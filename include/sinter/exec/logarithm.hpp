@@ -8,7 +8,7 @@
 
 #include <sinter/exec/exponential.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -118,4 +118,4 @@ template <Floating T>
   return for_each_lane<T>([](T a, T b) { return std::pow(a, b); }, x, y);
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -16,7 +16,7 @@
 #include <sinter/graph/custom.hpp>
 #include <sinter/plan/nest.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 // Strides are those of an argument as it was handed in; all other buffers are row-major.
 struct lowered_buffer {
@@ -258,4 +258,4 @@ struct lowered_plan {
   friend bool operator==(const lowered_plan&, const lowered_plan&) = default;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

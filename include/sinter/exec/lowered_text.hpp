@@ -15,7 +15,7 @@
 #include <sinter/exec/text_form.hpp>
 #include <sinter/exec/tile_text.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 template <>
 struct enum_names<planning::place> {
@@ -460,4 +460,4 @@ inline lowered_plan parse_lowered(std::string_view text, const known_kernels& ke
   return out;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

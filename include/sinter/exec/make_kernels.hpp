@@ -12,7 +12,7 @@
 #include <sinter/exec/winograd_kernel.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -54,4 +54,4 @@ constexpr kernel_table make_kernel_table() {
   return table;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

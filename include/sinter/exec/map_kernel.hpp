@@ -14,7 +14,7 @@
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -138,4 +138,4 @@ void map_kernel(std::int64_t n, const void* const* operands, void* result) {
   map_rows_kernel<R>({.count = n}, operands, result);
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -15,7 +15,7 @@
 #include <sinter/graph/region.hpp>
 #include <sinter/graph/regions.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// Evaluates region R over n elements of a row and combines the results into *accumulator; see
 /// ir::map_reduce_function. The same bits as map_kernel<R> and then the row reduction of M.
@@ -93,4 +93,4 @@ constexpr ir::instruction instruction_for() {
   return out;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

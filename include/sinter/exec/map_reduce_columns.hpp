@@ -13,7 +13,7 @@
 #include <sinter/exec/reduce.hpp>
 #include <sinter/graph/region.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -179,4 +179,4 @@ void map_reduce_columns_kernel(std::int64_t rows, std::int64_t columns, const vo
   }
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

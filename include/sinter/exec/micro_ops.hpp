@@ -20,7 +20,7 @@
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// Whether there is a micro-op for `code` on operands of dtype `type` (for `where`: the dtype of
 /// its branches). cast is not among them; it has a table of its own.
@@ -204,4 +204,4 @@ constexpr ir::map_function cast_op() {
     return &cast_kernel<To, From>;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

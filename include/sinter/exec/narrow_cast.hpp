@@ -8,7 +8,7 @@
 #include <sinter/support/intrinsics.hpp>
 #include <sinter/tensor/narrow_float.hpp>
 
-namespace sinter::exec::detail {
+namespace sinter::inline SINTER_ABI::exec::detail {
 
 #if defined(__F16C__) && defined(__AVX__)
 inline std::int64_t widen_whole_registers(std::int64_t n, const float16* x, float* out) {
@@ -53,4 +53,4 @@ void narrow_kernel(std::int64_t n, const void* const* operands, void* result) {
   for (std::int64_t i = narrow_whole_registers(n, x, out); i < n; ++i) out[i] = To(x[i]);
 }
 
-}  // namespace sinter::exec::detail
+}  // namespace sinter::inline SINTER_ABI::exec::detail

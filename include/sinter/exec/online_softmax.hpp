@@ -17,7 +17,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 // What is known of a row: the largest score so far, and the sum of exp(scale (score - largest)).
 template <class T>
@@ -270,4 +270,4 @@ inline const online_softmax& online_softmax_of(dtype type) {
                             : detail::online_softmax_functions<double>;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

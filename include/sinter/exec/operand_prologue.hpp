@@ -14,7 +14,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class operand_prologue {
  public:
@@ -109,4 +109,4 @@ class operand_prologue {
   std::size_t scratch_bytes_ = 0;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

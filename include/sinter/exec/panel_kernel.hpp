@@ -13,7 +13,7 @@
 #include <Eigen/Core>
 // clang-format on
 
-namespace sinter::exec::detail {
+namespace sinter::inline SINTER_ABI::exec::detail {
 
 /// An element of the packed left side.
 template <class T>
@@ -22,7 +22,7 @@ struct left_element {
   operator T() const { return value; }
 };
 
-}  // namespace sinter::exec::detail
+}  // namespace sinter::inline SINTER_ABI::exec::detail
 
 namespace Eigen::internal {
 
@@ -72,7 +72,7 @@ struct conj_helper<T, sinter::exec::detail::left_element<T>, false, false>
 
 }  // namespace Eigen::internal
 
-namespace sinter::exec::detail {
+namespace sinter::inline SINTER_ABI::exec::detail {
 
 /// Column-major C += left right, C with `stride` elements between columns; `left` (rows x depth)
 /// and `right` (depth x columns) as gemm_pack_lhs and gemm_pack_rhs write them for gebp_traits<T,
@@ -93,4 +93,4 @@ void multiply_panels(T* c, Eigen::Index stride, const T* left, const T* right, E
       T(1));
 }
 
-}  // namespace sinter::exec::detail
+}  // namespace sinter::inline SINTER_ABI::exec::detail

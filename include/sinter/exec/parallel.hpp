@@ -17,7 +17,7 @@
 
 #include <sinter/plan/division.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// The most threads a parallel_for started here would use: the value range of `thread` is [0,
 /// thread_count()).
@@ -131,4 +131,4 @@ void parallel_ranges(std::int64_t tasks, double estimated_nanoseconds, F f) {
   });
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -11,7 +11,7 @@
 
 #include <sinter/exec/simd.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -78,4 +78,4 @@ template <Floating T>
 #endif
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -12,7 +12,7 @@
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/simd.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// What the speed of a program depends on.
 struct processor {
@@ -83,4 +83,4 @@ inline processor this_processor() {
   return out;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -10,7 +10,7 @@
 
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 struct matrix_axis {
   std::int64_t extent = 1;
@@ -77,4 +77,4 @@ using gemm_function = void (*)(const matrix_product&);
 /// The matrix products a program has, by dtype; nullptr for the others.
 using product_table = std::array<gemm_function, static_cast<std::size_t>(dtype_count)>;
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

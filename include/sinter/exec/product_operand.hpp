@@ -23,7 +23,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/support/inline_vector.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// The matrix product of a dtype. Throws dtype_error if there is none.
 inline gemm_function product_kernel(const kernel_table& kernels, dtype type) {
@@ -258,4 +258,4 @@ void fold_batches(shape_vector& batch_shape, std::int64_t& rows, Left& a, const 
                   [&](std::size_t axis) { return (right.is_shared(axis) && ...); });
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

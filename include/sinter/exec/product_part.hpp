@@ -20,7 +20,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// A block of rows of the left side of products, and where its thread works.
 struct left_block {
@@ -266,4 +266,4 @@ class product_part {
   std::size_t blocks_offset_ = 0, block_bytes_ = 0, workspace_offset_ = 0, scratch_bytes_ = 0;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

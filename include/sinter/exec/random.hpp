@@ -9,7 +9,7 @@
 
 #include <sinter/graph/random.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -71,4 +71,4 @@ void fill_uniform(std::int64_t key, std::int64_t stream, std::int64_t begin, std
   }
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -18,7 +18,7 @@
 #include <sinter/exec/widen.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -380,4 +380,4 @@ constexpr reduction_table reductions() {
           detail::reduction_of<monoid::argmax, T>()};
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

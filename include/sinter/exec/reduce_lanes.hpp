@@ -4,7 +4,7 @@
 
 #include <sinter/exec/simd.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -82,4 +82,4 @@ template <Floating T, class F>
   return detail::reduce_width<lanes<T>, T>(x, f).get(0);
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -11,7 +11,7 @@
 #include <sinter/graph/op.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// What reductions combine with. Sums and products of integers wrap in their own dtype; a NaN makes
 /// max and min NaN; argmax is the first position of the largest value, NaN counting as largest.
@@ -85,4 +85,4 @@ struct reduction_kernels {
 /// The reductions of one dtype, indexed by monoid.
 using reduction_table = std::array<reduction_kernels, static_cast<std::size_t>(monoid_count)>;
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

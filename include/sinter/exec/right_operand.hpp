@@ -14,7 +14,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/plan/division.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class right_operand {
  public:
@@ -90,4 +90,4 @@ class right_operand {
   std::optional<product_operand> stored_;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -18,7 +18,7 @@
 #include <sinter/exec/run_tile.hpp>
 #include <sinter/plan/division.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class column_nest {
  public:
@@ -197,4 +197,4 @@ class column_nest {
   std::int64_t row_groups_ = 1, rows_per_group_ = 1, columns_per_task_ = 1, batches_per_task_ = 1;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -14,7 +14,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/tile_nest.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class assemble_nest {
  public:
@@ -177,4 +177,4 @@ class alias_nest {
   bool copies_ = false;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

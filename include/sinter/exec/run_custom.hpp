@@ -21,7 +21,7 @@
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/nest.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class custom_nest {
  public:
@@ -175,4 +175,4 @@ class custom_nest {
   std::int64_t rows_ = 1, rows_per_task_ = 0;  // 0: the op gets whole arrays
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -21,7 +21,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 // The indices of a gather or scatter_add, read in row-major order.
 class index_list {
@@ -279,4 +279,4 @@ class scatter_nest {
   std::int64_t extent_ = 0, columns_per_task_ = 1;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

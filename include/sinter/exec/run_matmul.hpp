@@ -19,7 +19,7 @@
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/machine.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class matmul_nest {
  public:
@@ -180,4 +180,4 @@ class matmul_nest {
   std::size_t packed_offset_ = 0, tables_offset_ = 0;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -11,7 +11,7 @@
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/nest.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 // Bytes a nest asks for.
 struct memory_need {
@@ -56,4 +56,4 @@ constexpr std::int64_t round_up_to(std::int64_t a, std::int64_t unit) {
 
 using planning::elements_per_task;
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

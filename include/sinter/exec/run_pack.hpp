@@ -11,7 +11,7 @@
 #include <sinter/exec/product_operand.hpp>
 #include <sinter/exec/run_memory.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class pack_nest {
  public:
@@ -71,4 +71,4 @@ class pack_nest {
   std::int64_t k_ = 0, n_ = 0;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

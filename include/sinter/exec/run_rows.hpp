@@ -15,7 +15,7 @@
 #include <sinter/exec/run_tile.hpp>
 #include <sinter/exec/tile_program.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class row_runner {
  public:
@@ -262,4 +262,4 @@ class row_runner {
   bool asks_tile_ = false;  // some commands need to know the row
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -22,7 +22,7 @@
 #include <sinter/exec/streamed_packing.hpp>
 #include <sinter/plan/division.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class streamed_nest {
  public:
@@ -346,4 +346,4 @@ class streamed_nest {
               packed_offset_ = 0, prologue_offset_ = 0, queries_offset_ = 0, keys_offset_ = 0;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

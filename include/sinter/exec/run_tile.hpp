@@ -17,7 +17,7 @@
 #include <sinter/exec/tile_program.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class tile_runner {
  public:
@@ -515,4 +515,4 @@ class tile_runner {
   bool even_ = true;  // the rows of the tile are equally far apart in every stream
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -16,7 +16,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/winograd.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// The kernels of convolutions by tiles. Throws dtype_error if a dtype has none.
 inline const winograd_kernels& winograd_kernels_of(const kernel_table& kernels, dtype type) {
@@ -204,4 +204,4 @@ class winograd_nest {
   std::size_t workspace_offset_ = 0, transformed_offset_ = 0;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

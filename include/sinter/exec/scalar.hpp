@@ -14,7 +14,7 @@
 
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 template <class T>
 concept Integer = std::integral<T> && !std::same_as<T, bool>;
@@ -159,4 +159,4 @@ T floor_divide(T a, T b) {
   return quotient - whole > T(0.5) ? whole + T(1) : whole;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

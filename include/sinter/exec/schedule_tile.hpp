@@ -18,7 +18,7 @@
 #include <sinter/exec/tile_analysis.hpp>
 #include <sinter/exec/tile_program.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 // What a nest knows about its walk when it is bound.
 struct walk_request {
@@ -369,4 +369,4 @@ class tile_schedule {
   inline_vector<std::int64_t, max_rank> order_;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -18,7 +18,7 @@
 #include <xsimd/xsimd.hpp>
 // clang-format on
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 template <class T>
 concept Floating = std::same_as<T, float> || std::same_as<T, double>;
@@ -334,4 +334,4 @@ template <Floating T, class F, class... Rest>
   return simd<T>::load_aligned(result);
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -9,7 +9,7 @@
 
 #include <sinter/exec/tile_program.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class slot_assigner {
  public:
@@ -93,4 +93,4 @@ class slot_assigner {
   int count_ = 0;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -2,7 +2,9 @@
 // The end of stores that went past the caches.
 #pragma once
 
-namespace sinter::exec {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::exec {
 
 /// Stores of this thread that went past the caches come before all of its later ones. Takes some
 /// 100 ns, so once per task.
@@ -12,4 +14,4 @@ inline void store_fence() {
 #endif
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

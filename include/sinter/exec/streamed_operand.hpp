@@ -11,7 +11,7 @@
 #include <sinter/exec/operand_prologue.hpp>
 #include <sinter/exec/product_operand.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class streamed_operand {
  public:
@@ -109,4 +109,4 @@ class streamed_operand {
   std::int64_t folded_ = 1;
 };
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -9,7 +9,7 @@
 #include <sinter/plan/division.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 struct streamed_packing {
   bool once = false;                  // all blocks of columns are packed once per thread and batch
@@ -35,4 +35,4 @@ inline streamed_packing pack_streamed(dtype type, std::int64_t rows, std::int64_
   return out;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -7,7 +7,7 @@
 
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// The offset of element number `position` (in row-major order), in elements.
 inline std::int64_t offset_of(const shape_vector& extents, const shape_vector& strides,
@@ -52,4 +52,4 @@ inline void merge_axes(shape_vector& extents, shape_vector& strides) {
   strides.resize(kept);
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -23,7 +23,7 @@
 #include <sinter/tensor/dtype.hpp>
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// The names of an enumeration's values, in their order.
 template <class Enum>
@@ -342,4 +342,4 @@ inline void form_reader::constant(bound_constant& c) {
     detail::read_value(in_, c);
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

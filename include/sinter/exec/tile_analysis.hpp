@@ -15,7 +15,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// Whether two buffers may be the same memory: an output and an argument, two names of an output,
 /// or two buffers of the arena that the memory plan laid over each other because one is dead when
@@ -190,4 +190,4 @@ inline tile_analysis analyze_tile(const planning::plan* plan, const planning::ne
   return out;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

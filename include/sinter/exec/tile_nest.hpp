@@ -17,7 +17,7 @@
 #include <sinter/exec/store_fence.hpp>
 #include <sinter/plan/division.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 class tile_nest {
  public:
@@ -159,4 +159,4 @@ inline planning::nest copy_nest(const planning::access& source, dtype type, int 
   return out;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -18,7 +18,7 @@
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 // How many values a step has in a tile: one for all rows, one per row, or one per element. It is
 // read off the strides, so an operand that is broadcast along the inner axes costs one value per
@@ -323,4 +323,4 @@ inline bool operator==(const tile_program& p, const tile_program& q) {
          p.scratch_bytes == q.scratch_bytes;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -20,7 +20,7 @@
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// The kernels that a text may name. Both must outlive what is read with them.
 struct known_kernels {
@@ -475,4 +475,4 @@ inline tile_program parse_tile(std::string_view text, const known_kernels& kerne
   return out;
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -7,7 +7,7 @@
 
 #include <sinter/exec/exponential.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -94,4 +94,4 @@ template <Floating T>
   return detail::sine<T, 1>(x);
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

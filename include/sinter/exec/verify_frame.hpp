@@ -20,7 +20,7 @@
 #include <sinter/graph/extent_range.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// What a nest provides for a program.
 struct tile_surroundings {
@@ -291,4 +291,4 @@ class frame_verifier {
 
 }  // namespace detail
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

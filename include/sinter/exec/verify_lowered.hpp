@@ -20,7 +20,7 @@
 #include <sinter/exec/verify_winograd.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -575,4 +575,4 @@ inline void verify_lowered(const lowered_plan& p, const kernel_table* kernels = 
   detail::plan_verifier(p, kernels).verify();
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -16,7 +16,7 @@
 #include <sinter/exec/verify_frame.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -493,4 +493,4 @@ inline void verify_tile(const tile_program& p, const tile_surroundings& around,
   detail::tile_verifier(p, around, who).verify();
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -11,7 +11,7 @@
 #include <sinter/exec/lowered.hpp>
 #include <sinter/plan/winograd.hpp>
 
-namespace sinter::exec::detail {
+namespace sinter::inline SINTER_ABI::exec::detail {
 
 /// The reason why a product is none that can be computed by tiles although it says so; empty if
 /// there is none.
@@ -40,4 +40,4 @@ inline std::string winograd_fault(const lowered_products& n) {
   return "";
 }
 
-}  // namespace sinter::exec::detail
+}  // namespace sinter::inline SINTER_ABI::exec::detail

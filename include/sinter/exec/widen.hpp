@@ -6,7 +6,7 @@
 
 #include <sinter/exec/simd.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// to[i] += x[i] for all lanes. A loop over single lanes makes a sum over rows take a third more
 /// time.
@@ -32,4 +32,4 @@ namespace sinter::exec {
 #endif
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

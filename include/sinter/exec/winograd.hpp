@@ -13,7 +13,7 @@
 #include <sinter/plan/winograd.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 /// Filter f, channel c, element e of 9 lies at f * filter_stride + (9 c + e) * element_stride
 /// elements. Filters from `first` up to `last` are transformed into `to`, which has
@@ -121,4 +121,4 @@ constexpr std::size_t winograd_workspace_bytes(const planning::winograd_extents&
       std::max(winograd_workspace(of, blocks, units).elements(), filters) * element_bytes));
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

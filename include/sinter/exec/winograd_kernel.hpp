@@ -20,7 +20,7 @@
 #include <sinter/exec/simd.hpp>
 #include <sinter/exec/winograd.hpp>
 
-namespace sinter::exec {
+namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
@@ -280,4 +280,4 @@ constexpr winograd_kernels winograd_of() {
   return {&transform_filters<T>, &run_winograd<T>, detail::winograd_runner<T>::units};
 }
 
-}  // namespace sinter::exec
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -7,7 +7,7 @@
 
 #include <sinter/expr/elementwise.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -143,4 +143,4 @@ constexpr auto tan(X&& x) {
   return sinter::apply(detail::tan_function{}, std::forward<X>(x));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -8,7 +8,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 struct attention_options {
   bool causal = false;      // a query sees the keys up to its own place
@@ -281,4 +281,4 @@ constexpr auto multi_head_attention(Q&& q, K&& k, V&& v, std::int64_t heads,
                        std::forward<K>(k), std::forward<V>(v));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -11,7 +11,7 @@
 
 #include <sinter/expr/expression.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Axes of an operand: an int, a list `{0, -1}`, or by default all. Negative ones count from the
 /// last axis.
@@ -191,4 +191,4 @@ constexpr ir::symbolic_shape shape_of(handle x, ir::op code, const shape_numbers
 
 }  // namespace detail
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -10,7 +10,7 @@
 
 #include <sinter/expr/expression.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 // Three overloads each: arrays are forwarded, but a scalar must come by value (a captureless lambda
 // may then name a constexpr variable from outside, which binding a reference would forbid).
@@ -388,4 +388,4 @@ constexpr auto true_divide(A a, B&& b) {
   return detail::true_divide(a, std::forward<B>(b));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

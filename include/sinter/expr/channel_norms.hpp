@@ -7,7 +7,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -127,4 +127,4 @@ constexpr auto batch_norm(X&& x, Mean&& mean, Variance&& variance, Gamma&& gamma
                        std::forward<Gamma>(gamma), std::forward<Beta>(beta));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

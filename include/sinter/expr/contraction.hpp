@@ -6,7 +6,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -152,4 +152,4 @@ constexpr auto one_hot(Labels&& labels, Classes&& classes) {
                                     std::forward<Classes>(classes));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

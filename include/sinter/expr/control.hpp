@@ -14,7 +14,7 @@
 #include <sinter/expr/expression.hpp>
 #include <sinter/expr/structure.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// An argument and the value that is stored in it when the function has run. See `assign`.
 struct assignment {
@@ -354,4 +354,4 @@ constexpr void set_outputs(ir::graph& g, const Result& returned) {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -7,7 +7,7 @@
 
 #include <sinter/expr/plane.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Numbers are for both directions, or {vertical, horizontal}.
 struct convolution_options {
@@ -125,4 +125,4 @@ constexpr auto conv2d(X&& x, Weights&& weights, Bias&& bias,
                        std::forward<Weights>(weights), std::forward<Bias>(bias));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -10,7 +10,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -196,4 +196,4 @@ constexpr auto arange(Number stop) {
   return arange<T>(Number{0}, stop);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

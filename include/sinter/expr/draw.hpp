@@ -7,7 +7,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 constexpr ir::value draw_uniform(handle key, dtype type, const ir::symbolic_shape& shape) {
   constexpr ir::op code = ir::op::random_uniform;
@@ -111,4 +111,4 @@ constexpr ir::value draw(distribution which, handle key, dtype type,
   return key.node;
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

@@ -8,7 +8,7 @@
 #include <sinter/expr/binary.hpp>
 #include <sinter/expr/unary.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -122,4 +122,4 @@ constexpr auto leaky_relu(X&& x, Slope slope) {
   return detail::leaky_relu(std::forward<X>(x), slope);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -14,7 +14,7 @@
 
 #include <sinter/expr/handle.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 // A function of the front end is a small struct:
 //   static constexpr ir::op code           the op that faults name
@@ -316,4 +316,4 @@ constexpr auto apply(const Function& function, X&&... operands) {
         function, detail::hold(std::forward<X>(operands))...);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

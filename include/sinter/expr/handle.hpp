@@ -16,7 +16,7 @@
 #include <sinter/tensor/tensor.hpp>
 #include <sinter/tensor/view.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// A node of a graph. Copying copies the reference, not the graph, which must outlive the handle.
 struct handle {
@@ -152,4 +152,4 @@ constexpr ir::value in_dtype(ir::value x, dtype type) {
 
 }  // namespace detail
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

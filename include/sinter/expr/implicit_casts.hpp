@@ -7,7 +7,7 @@
 
 #include <sinter/expr/expression.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -51,4 +51,4 @@ constexpr auto implicit_casts(F, X&&... operands) {
   return sinter::apply(detail::casting_function<F>{}, std::forward<X>(operands)...);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

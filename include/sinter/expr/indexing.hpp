@@ -7,7 +7,7 @@
 
 #include <sinter/expr/contraction.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -148,4 +148,4 @@ constexpr auto cache_write(Cache&& cache, Rows&& rows, Position&& position, int 
                        std::forward<Rows>(rows), std::forward<Position>(position));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -8,7 +8,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -170,4 +170,4 @@ constexpr auto kl_loss(X&& x, Target&& target) {
                        std::forward<Target>(target));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

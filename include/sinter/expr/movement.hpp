@@ -10,7 +10,7 @@
 #include <sinter/expr/reshape.hpp>
 #include <sinter/expr/slice.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -145,4 +145,4 @@ constexpr handle stack(std::span<const handle> parts, int axis) {
   return detail::concat_function<true>{axis}.join(parts);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -9,7 +9,7 @@
 #include <sinter/expr/axes.hpp>
 #include <sinter/expr/reductions.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -154,4 +154,4 @@ constexpr auto mse(X&& x, Y&& y) {
   return sinter::apply(detail::mse_function{}, std::forward<X>(x), std::forward<Y>(y));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

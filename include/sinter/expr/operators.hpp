@@ -9,7 +9,7 @@
 
 #include <sinter/expr/elementwise.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// -x. Numbers.
 template <Operand X>
@@ -268,4 +268,4 @@ constexpr auto operator!=(A a, B&& b) {
   return detail::binary<ir::op::not_equal>(a, std::forward<B>(b));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

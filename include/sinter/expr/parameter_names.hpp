@@ -11,7 +11,7 @@
 #include <sinter/expr/structure.hpp>
 #include <sinter/support/member_names.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -55,4 +55,4 @@ void for_each_named_parameter(S& s, F&& f) {
   detail::walk_named(s, "", f);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

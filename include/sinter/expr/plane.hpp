@@ -7,7 +7,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// One number for both directions of an image, or {vertical, horizontal}.
 struct plane {
@@ -47,4 +47,4 @@ constexpr ir::value pad_plane(ir::value x, const plane& amount, double fill) {
 
 }  // namespace detail
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -9,7 +9,7 @@
 #include <sinter/expr/plane.hpp>
 #include <sinter/expr/reductions.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Numbers are for both directions, or {vertical, horizontal}.
 struct pooling_options {
@@ -192,4 +192,4 @@ constexpr auto upsample_nearest(X&& x, plane factor) {
   return sinter::apply(detail::upsample_function{factor}, std::forward<X>(x));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

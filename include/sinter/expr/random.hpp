@@ -18,7 +18,7 @@
 
 #include <sinter/expr/draw.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -275,4 +275,4 @@ constexpr auto dropout(X&& x, Key key, Keep keep) {
   return sinter::apply(detail::dropout_function{}, std::forward<X>(x), key, keep);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -11,7 +11,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/tensor.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// The key number `n` that is made from a key, n at least 0: one per epoch, step, worker or layer.
 /// All are as good as independent of each other, of what is drawn with `key` itself, and of keys
@@ -48,4 +48,4 @@ inline tensor<std::int64_t, 1> permutation(std::int64_t key, std::int64_t n) {
   return out;
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

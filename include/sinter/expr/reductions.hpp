@@ -10,7 +10,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -215,4 +215,4 @@ constexpr auto logsumexp(X&& x, const axis_list& axes, bool keep = false) {
   return detail::reduce<detail::reduction::logsumexp>(std::forward<X>(x), axes, keep);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -7,7 +7,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// For cumsum.
 struct cumsum_options {
@@ -106,4 +106,4 @@ constexpr auto cumsum(X&& x, int axis = 0, const cumsum_options& options = {}) {
   return sinter::apply(detail::cumsum_function{axis, options}, std::forward<X>(x));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

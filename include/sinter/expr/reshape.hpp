@@ -7,7 +7,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -216,4 +216,4 @@ constexpr auto expand(X&& x, Extent&&... extents) {
   return broadcast_to(std::forward<X>(x), std::forward<Extent>(extents)...);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -7,7 +7,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Which features turn together: i of the first half with i of the second (Llama, GPT-NeoX), or
 /// neighbours 2 i and 2 i + 1 (the paper, GPT-J).
@@ -72,4 +72,4 @@ constexpr auto rope(X&& x, Positions&& positions, const rope_options& options = 
                        std::forward<Positions>(positions));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

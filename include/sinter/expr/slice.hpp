@@ -6,7 +6,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Elements to add in front of and behind an axis.
 struct padding {
@@ -172,4 +172,4 @@ constexpr auto pad(X&& x, std::initializer_list<padding> amounts, double value =
   return sinter::apply(detail::pad_function{amounts, value}, std::forward<X>(x));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -7,7 +7,7 @@
 
 #include <sinter/expr/axes.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -93,4 +93,4 @@ constexpr auto swiglu(X&& x) {
   return sinter::apply(detail::swiglu_halves_function{}, std::forward<X>(x));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

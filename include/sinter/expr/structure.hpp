@@ -15,7 +15,7 @@
 #include <sinter/support/members.hpp>
 #include <sinter/tensor/tensor.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// The kind of a struct that holds tensors, by default of `T`: `linear<stored<float>>`.
 template <Element T>
@@ -227,4 +227,4 @@ constexpr std::array<bool, parameter_count<S>> trained_parameters() {
   return out;
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -9,7 +9,7 @@
 #include <sinter/expr/expression.hpp>
 #include <sinter/graph/bitcast.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -244,4 +244,4 @@ constexpr auto isnan(X&& x) {
   return sinter::apply(detail::isnan_function{}, std::forward<X>(x));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

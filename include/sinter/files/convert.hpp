@@ -15,7 +15,7 @@
 #include <sinter/tensor/dtype.hpp>
 #include <sinter/tensor/tensor.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 template <Element To, Element From>
 bool converts(From x) {
@@ -63,4 +63,4 @@ tensor<T, E> converted(const any_tensor& x, const std::string& what) {
   return out;
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

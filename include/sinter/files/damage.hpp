@@ -7,7 +7,7 @@
 
 #include <sinter/support/error.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 /// Throws io_error "path, byte 12: reason". `offset` counts from the beginning of the file, or of
 /// the part of it that `path` names.
@@ -24,4 +24,4 @@ inline std::string quote(const std::string& text, std::size_t limit = 64) {
   return out + (text.size() > limit ? "...'" : "'");
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

@@ -14,7 +14,7 @@
 #include <sinter/tensor/extents.hpp>
 #include <sinter/tensor/storage.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 /// True if `bytes` bytes are what `shape` asks for, whatever a file says its extents (not negative)
 /// are: their product may overflow.
@@ -59,4 +59,4 @@ inline any_tensor elements_at(const std::string& path, const storage& file, dtyp
   return copy;
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

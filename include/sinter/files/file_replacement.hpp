@@ -10,7 +10,7 @@
 #include <sinter/files/mapped_file.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 /// What is written goes to `path` + ".partial", which `finish` renames: a reader never sees half a
 /// file, and after an error an existing file is as it was. Throws io_error.
@@ -51,4 +51,4 @@ class file_replacement {
   bool finished_ = false;
 };
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

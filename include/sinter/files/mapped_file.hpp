@@ -28,7 +28,7 @@
 #include <unistd.h>
 #endif
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -124,4 +124,4 @@ shared_tensor<T, E> map_tensor(const std::string& path, const shape_vector& shap
   return mapped_file(path).tensor_at<T, E>(offset, shape);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -13,7 +13,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/any_tensor.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Made of tensors, shares their elements: `{{"weight", w}, {"bias", b}}`.
 using named_tensors = std::vector<std::pair<std::string, any_tensor>>;
@@ -31,4 +31,4 @@ inline void require_different_names(const std::string& path, const named_tensors
 
 }  // namespace detail
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -22,7 +22,7 @@
 #include <sinter/tensor/tensor.hpp>
 #include <sinter/tensor/view.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 static_assert(std::endian::native == std::endian::little,
               "npy: elements are read and written as the machine has them");
@@ -136,4 +136,4 @@ void save_npy(const std::string& path, const view<T, E>& source) {
   save_npy(path, tensor<std::remove_const_t<T>, E>(source));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

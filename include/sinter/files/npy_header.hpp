@@ -19,7 +19,7 @@
 #include <sinter/tensor/dtype.hpp>
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 /// What the header of a .npy file says.
 struct npy_header {
@@ -229,4 +229,4 @@ inline std::string write_npy_header(dtype type, const shape_vector& shape) {
          static_cast<char>(header.size() >> 8) + header;
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

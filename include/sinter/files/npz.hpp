@@ -24,7 +24,7 @@
 #include <sinter/tensor/any_tensor.hpp>
 #include <sinter/tensor/tensor.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// A .npz file. To open it reads the list of members alone; `get` reads, decompresses and checks
 /// one (checksum, sizes, its header), every time. Members are known by their names without ".npy";
@@ -177,4 +177,4 @@ inline void save_npz(const std::string& path, const named_tensors& tensors,
   static_cast<void>(archive.release());  // closed
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

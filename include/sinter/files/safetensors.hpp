@@ -26,7 +26,7 @@
 #include <sinter/tensor/any_tensor.hpp>
 #include <sinter/tensor/tensor.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 static_assert(std::endian::native == std::endian::little,
               "safetensors: elements are read and written as the machine has them");
@@ -170,4 +170,4 @@ inline void save_safetensors(const std::string& path, const named_tensors& tenso
   file.finish();
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -24,7 +24,7 @@
 #include <sinter/tensor/dtype.hpp>
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// What the header says of one tensor; `offset` counts from the beginning of the file.
 struct safetensors_entry {
@@ -309,4 +309,4 @@ inline safetensors_header read_safetensors_header(const std::string& path,
 
 }  // namespace detail
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

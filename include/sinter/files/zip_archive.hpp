@@ -18,7 +18,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/storage.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 /// libzip's last error as an object of its own, which is given back.
 class zip_problem {
@@ -157,4 +157,4 @@ class zip_archive {
   mutable std::mutex mutex_;  // libzip's archives are for one thread
 };
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

@@ -18,7 +18,7 @@
 #include <sinter/tensor/tensor.hpp>
 #include <sinter/tensor/view.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 // What the type of an argument says about it.
 struct argument_spec {
@@ -301,4 +301,4 @@ inline void require_assignable(const argument_memory& m, const void* target, std
                       to_string(m.shape) + " is a strided view; expected contiguous memory");
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

@@ -8,7 +8,7 @@
 #include <sinter/plan/machine.hpp>
 #include <sinter/support/separate.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Costs of this machine for `program_options::machine`:
 ///
@@ -38,7 +38,7 @@ struct calibration {
 calibration calibrate(const std::filesystem::path& directory,
                       planning::machine (*measure)() = measure_machine);
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI
 
 #ifndef SINTER_SEPARATE
 #include <sinter/function/calibration_source.hpp>

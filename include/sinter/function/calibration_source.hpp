@@ -27,7 +27,7 @@
 #include <sinter/support/version.hpp>
 #include <sinter/tensor/storage.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -300,4 +300,4 @@ SINTER_INLINE planning::machine calibrated_machine() {
   return found.machine;
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -18,7 +18,7 @@
 #include <sinter/plan/print.hpp>
 #include <sinter/support/debug.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 // What the calls of one plan took, in nanoseconds.
 struct plan_times {
@@ -105,4 +105,4 @@ class call_times {
   std::vector<std::shared_ptr<plan_times>> plans_;
 };
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

@@ -15,7 +15,7 @@
 #include <sinter/function/code_source.hpp>
 #endif
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 // Kernels, products and superinstructions of the library for every dtype.
 program_code all_code();
@@ -51,4 +51,4 @@ void add_regions(program_code& code) {
   code.instructions.insert(code.instructions.begin(), own.begin(), own.end());
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

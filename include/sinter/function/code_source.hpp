@@ -16,7 +16,7 @@
 #include <sinter/graph/accumulator_program.hpp>
 #include <sinter/graph/regions.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 // For the dtypes named; bool comes with every table.
 template <Element... T>
@@ -51,4 +51,4 @@ SINTER_INLINE program_code code_of(const ir::graph& g) {
   return out;
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

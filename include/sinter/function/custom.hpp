@@ -18,7 +18,7 @@
 #include <sinter/expr/expression.hpp>
 #include <sinter/function/custom_rules.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 using ir::custom_input;
 using ir::custom_op;
@@ -319,4 +319,4 @@ constexpr auto custom(X&&... x) {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -11,7 +11,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/function/item_draft.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 class custom_item : private item_draft {
  public:
@@ -55,4 +55,4 @@ class custom_item : private item_draft {
   }
 };
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

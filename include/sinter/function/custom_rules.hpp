@@ -10,7 +10,7 @@
 #include <sinter/expr/handle.hpp>
 #include <sinter/graph/build.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// The operands of a custom op as its shape rule sees them. Extents may be unknown: they are values
 /// of type `ir::dim` that are combined by the functions here. A check that fails is the fault of
@@ -115,4 +115,4 @@ class custom_tangent : public custom_node {
   std::span<const int> tangents_;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -11,7 +11,7 @@
 #include <sinter/graph/print.hpp>
 #include <sinter/support/debug.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 inline std::string function_name(int function) {
   return "sinter: function " + std::to_string(function);
@@ -76,4 +76,4 @@ inline void report_preparation(int function, const prepared_values& made) {
                  " from frozen arguments: " + planning::in_bytes(made.memory.size_bytes()) + "\n");
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

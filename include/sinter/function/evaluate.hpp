@@ -17,7 +17,7 @@
 #include <sinter/function/evaluation_cache.hpp>
 #include <sinter/function/fuse.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -178,4 +178,4 @@ void evaluate(const expression<Function, Captured...>& e, tensor<T, E>& out) {
     detail::evaluate_checked(e, out);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -12,7 +12,7 @@
 
 #include <sinter/function/plan_cache.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -86,4 +86,4 @@ struct evaluation_cache {
   }
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -20,7 +20,7 @@
 #include <sinter/plan/print.hpp>
 #include <sinter/plan/print_schedule.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -214,4 +214,4 @@ SINTER_INLINE std::string program::explain(prepared_call& call,
          "; vectors: " + std::string(exec::instruction_set_name()) + "\n";
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

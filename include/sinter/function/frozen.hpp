@@ -12,7 +12,7 @@
 #include <sinter/tensor/tensor.hpp>
 #include <sinter/tensor/view.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Marks an argument of a fused function in the call, `f(x, sn::frozen(w), sn::frozen(b))`:
 /// folding, concatenating or packing `w` is then done once, and every later call reads the result,
@@ -124,4 +124,4 @@ struct structure_in<frozen<S>> {
 
 }  // namespace detail
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -9,7 +9,7 @@
 
 #include <sinter/function/fuse.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 template <class Signature>
 class function;
@@ -93,4 +93,4 @@ class function<R(Args...)> {
   std::shared_ptr<callable> self_;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

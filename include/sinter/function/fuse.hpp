@@ -21,7 +21,7 @@
 #include <sinter/function/trace.hpp>
 #include <sinter/support/operands_fit.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// A fused function. All its state (e-graphs, plans, arenas) lives in this object. It may be called
 /// from several threads at once. `F` is a captureless lambda over handles; what varies is an
@@ -312,4 +312,4 @@ fused<F> fuse(F, program_options options = {}) {
   return fused<F>(std::move(options));
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -16,7 +16,7 @@
 #include <sinter/function/results.hpp>
 #include <sinter/tensor/any_tensor.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -114,4 +114,4 @@ class graph_result {
   std::function<std::unique_ptr<place>(dtype, const shape_vector&)> make_;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

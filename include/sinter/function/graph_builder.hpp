@@ -20,7 +20,7 @@
 #include <sinter/function/graph_function.hpp>
 #include <sinter/graph/symbol_name.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// A symbolic extent: a name, and the extents it stands for, both ends included. Within a builder a
 /// name is one symbol; `sym("batch")` alone is the symbol known by then, or a new one of any
@@ -226,4 +226,4 @@ class graph_builder {
   std::unique_ptr<state> state_;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -23,7 +23,7 @@
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/verify.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// The extent of a named symbol, for graph_function::prepare.
 struct named_extent {
@@ -341,4 +341,4 @@ class graph_function {
   std::shared_ptr<state> state_;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

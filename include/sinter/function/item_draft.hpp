@@ -18,7 +18,7 @@
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/schedule.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 /// Elements of a register, as far as kernels are written in registers.
 constexpr std::int64_t lanes_of(dtype type) {
@@ -209,4 +209,4 @@ class item_draft {
   planning::schedule_item item_;
 };
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

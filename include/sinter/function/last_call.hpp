@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <memory>
 
-namespace sinter::detail {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::detail {
 
 struct shape_class;
 struct bucket;
@@ -84,4 +86,4 @@ inline std::size_t thread_number() noexcept {
   return own;
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

@@ -20,7 +20,7 @@
 #include <sinter/plan/schedule.hpp>
 #include <sinter/plan/work.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 class schedule_maker {
  public:
@@ -153,4 +153,4 @@ inline planning::schedule make_schedule(const planning::plan& p, const exec::ker
   return schedule_maker(p, kernels, symbols, arguments, assigned).run();
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

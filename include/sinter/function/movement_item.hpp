@@ -8,7 +8,7 @@
 
 #include <sinter/function/item_draft.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 class movement_item : private item_draft {
  public:
@@ -133,4 +133,4 @@ class movement_item : private item_draft {
   }
 };
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

@@ -21,7 +21,7 @@
 #include <sinter/rules/saturate.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 /// One way between two equal terms. `then`: the rule that matched the last of them and made, in its
 /// right side, the value that the next link starts from; empty in the last link.
@@ -213,4 +213,4 @@ class nest_history {
   std::map<std::pair<eqsat::class_id, std::uint32_t>, std::vector<eqsat::node_id>> regions_;
 };
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

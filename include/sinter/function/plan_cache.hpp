@@ -15,7 +15,7 @@
 #include <sinter/graph/freeze.hpp>
 #include <sinter/support/recently_used.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Counts of a cache of programs.
 struct cache_statistics {
@@ -131,4 +131,4 @@ class plan_cache {
   detail::program_list<detail::program_key> programs_;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

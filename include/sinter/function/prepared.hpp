@@ -21,7 +21,7 @@
 #include <sinter/tensor/contents.hpp>
 #include <sinter/tensor/storage.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 // Of elements that lie side by side; of others, and in builds without assertions, 0.
 inline std::uint64_t fingerprint([[maybe_unused]] const argument_memory& a) {
@@ -167,4 +167,4 @@ class preparation {
   std::size_t limit_, clock_ = 0, runs_ = 0;
 };
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

@@ -13,7 +13,7 @@
 #include <sinter/exec/streamed_packing.hpp>
 #include <sinter/function/item_draft.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 class product_item : private item_draft {
  public:
@@ -287,4 +287,4 @@ class product_item : private item_draft {
   }
 };
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

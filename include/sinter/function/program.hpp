@@ -27,7 +27,7 @@
 #include <sinter/tensor/contents.hpp>
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// How much a function keeps. Where it is full, what was used least recently goes, and is made
 /// again when it is needed. Numbers below 1 count as 1.
@@ -276,7 +276,7 @@ class program {
   std::array<detail::last_call, 8> places_;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI
 
 #ifndef SINTER_SEPARATE
 #include <sinter/function/program_source.hpp>

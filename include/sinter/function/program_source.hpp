@@ -26,7 +26,7 @@
 #include <sinter/rules/saturate.hpp>
 #include <sinter/support/debug.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -492,7 +492,7 @@ SINTER_INLINE void program::check_overlaps(const prepared_call& call,
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI
 
 // Behind the program, of whose parts they report.
 #include <sinter/function/debug_report.hpp>

@@ -17,7 +17,7 @@
 #include <sinter/tensor/any_tensor.hpp>
 #include <sinter/tensor/tensor.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 // Numbers of the outputs that are results, not assignments, of which there are `Count`. `Outputs`:
 // a range of output_spec, or of the arguments that outputs are assigned to.
@@ -177,4 +177,4 @@ auto returned(Results&& results, output_list<Value...>) {
   }
 }
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

@@ -10,7 +10,7 @@
 
 #include <sinter/function/item_draft.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 class tile_item : private item_draft {
  public:
@@ -95,4 +95,4 @@ class tile_item : private item_draft {
   }
 };
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

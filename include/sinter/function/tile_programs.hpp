@@ -11,7 +11,7 @@
 #include <sinter/exec/lowered_text.hpp>
 #include <sinter/function/program_source.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 SINTER_INLINE std::vector<exec::lowered_plan> program::lowered(
     const prepared_call& call, std::span<const detail::argument_memory> arguments,
@@ -40,4 +40,4 @@ SINTER_INLINE std::string program::tile_programs(const prepared_call& call,
   return out;
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

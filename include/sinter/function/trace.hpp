@@ -19,7 +19,7 @@
 #include <sinter/graph/freeze.hpp>
 #include <sinter/graph/regions.hpp>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_ABI::detail {
 
 // Writes the argument nodes; symbols are numbered through, argument by argument, axis by axis.
 // out[i]: argument i.
@@ -171,4 +171,4 @@ struct function_trace<traced_later<F>, Argument...> : function_trace<F, Argument
   static constexpr bool in_first_call = true;
 };
 
-}  // namespace sinter::detail
+}  // namespace sinter::inline SINTER_ABI::detail

@@ -14,7 +14,7 @@
 #include <sinter/graph/region.hpp>
 #include <sinter/support/inline_vector.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 /// What a step does with the accumulator A and its operands: x, or a and b.
 enum class accumulator_op : std::uint8_t {
@@ -340,4 +340,4 @@ constexpr std::optional<accumulator_program> accumulator_program_of(const region
   return detail::accumulator_compiler(r).result();
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -12,7 +12,7 @@
 
 #include <sinter/graph/build.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 /// Appends node `id` of another graph, whose inputs are already here as `in` and whose dims read as
 /// `translate` says, and returns its number. Throws what `append` throws if it does not fit here.
@@ -263,4 +263,4 @@ inline bool holds(const graph& bound, std::span<const std::int64_t> values) {
   return true;
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -7,7 +7,7 @@
 
 #include <sinter/graph/build.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 /// The bits of x as another dtype, as NumPy's view: elements of the same size keep their places;
 /// where sizes differ, the last axis, in memory order of a little-endian machine, is cut or joined:
@@ -59,4 +59,4 @@ constexpr value bitcast(value x, dtype type) {
   return as(joined, type);
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -16,7 +16,7 @@
 #include <sinter/graph/infer.hpp>
 #include <sinter/tensor/promotion.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 /// A node of a graph: cheap to copy, valid as long as the graph is where it is.
 struct value {
@@ -495,4 +495,4 @@ constexpr value scatter_add(value updates, value indices, int axis, const symbol
           append(*updates.owner, op::scatter_add, {updates.id, indices.id}, {axis}, shape)};
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -11,7 +11,7 @@
 #include <sinter/graph/region.hpp>
 #include <sinter/support/hash.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 namespace detail {
 
@@ -114,4 +114,4 @@ class region_canonicaliser {
 /// dropped.
 constexpr region canonical(const region& r) { return detail::region_canonicaliser(r).result(); }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

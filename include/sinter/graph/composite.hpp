@@ -10,7 +10,7 @@
 
 #include <sinter/graph/build.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 namespace detail {
 
@@ -194,4 +194,4 @@ constexpr value expand_elementwise(graph& g, op code, std::span<const int> input
   }
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -17,7 +17,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 class graph;
 struct inferred;
@@ -91,4 +91,4 @@ struct custom_op {
   custom_function (*kernel)(dtype) = nullptr;
 };
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

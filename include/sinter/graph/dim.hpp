@@ -17,7 +17,7 @@
 #include <sinter/support/inline_vector.hpp>
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 class dim {
  public:
@@ -494,4 +494,4 @@ class dim_table {
   std::vector<symbol_facts> symbols_;  // by number; fewer than there are where nothing was said
 };
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

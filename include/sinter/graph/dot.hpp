@@ -7,7 +7,7 @@
 
 #include <sinter/graph/print.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 /// A digraph with an ellipse per node, boxes for arguments, and the outputs at the end.
 inline std::string to_dot(const graph& g) {
@@ -42,4 +42,4 @@ inline std::string to_dot(const graph& g) {
   return out + "}\n";
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -8,7 +8,9 @@
 #include <limits>
 #include <string>
 
-namespace sinter::ir {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::ir {
 
 /// The numbers from low to high, both included. An end of the type's range means "no bound".
 struct extent_range {
@@ -88,4 +90,4 @@ constexpr extent_range remainder(const extent_range& a, const extent_range& b) {
   return {0, b.high == extent_range::highest ? a.high : std::min(a.high, b.high - 1)};
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -11,7 +11,7 @@
 #include <sinter/graph/op.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 enum class fault_kind : std::uint8_t {
   none,
@@ -112,4 +112,4 @@ inline std::string expectation(const fault& f) {
   }
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

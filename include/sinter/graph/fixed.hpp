@@ -12,7 +12,7 @@
 
 #include <sinter/graph/graph.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 class fixed_inputs {
  public:
@@ -93,4 +93,4 @@ class fixed_inputs {
   bool any_ = false;
 };
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

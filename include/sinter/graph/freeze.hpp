@@ -9,7 +9,7 @@
 
 #include <sinter/graph/build.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 namespace detail {
 
@@ -134,4 +134,4 @@ constexpr graph thaw(std::span<const std::int64_t> words,
   return g;
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

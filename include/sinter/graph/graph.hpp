@@ -19,7 +19,7 @@
 #include <sinter/support/flat_vector.hpp>
 #include <sinter/support/hash.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 // What the attributes (integers, floats by their bits) and dims of an op mean:
 // clang-format off
@@ -367,4 +367,4 @@ constexpr double constant_value(const graph& g, int id) {
   }
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

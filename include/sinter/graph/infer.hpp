@@ -9,7 +9,7 @@
 
 #include <sinter/graph/graph.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 struct inferred {
   dtype type{};
@@ -547,4 +547,4 @@ constexpr int append(graph& g, op code, std::initializer_list<int> in,
                 std::span<const std::int64_t>(attributes.begin(), attributes.size()), dims);
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

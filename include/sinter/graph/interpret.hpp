@@ -23,7 +23,7 @@
 #include <sinter/graph/reference_tensor.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 namespace detail {
 
@@ -299,4 +299,4 @@ inline std::vector<reference_tensor> interpret_all(const graph& g,
   return detail::evaluate_nodes(g, arguments, wanted);
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

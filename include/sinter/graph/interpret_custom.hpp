@@ -12,7 +12,7 @@
 #include <sinter/graph/custom.hpp>
 #include <sinter/graph/reference_tensor.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 // The shape of an array as the op gets it: the axes that it leaves alone as one.
 inline shape_vector merged_rows(const custom_op& custom, const shape_vector& shape,
@@ -73,4 +73,4 @@ inline void interpret_custom(const custom_op& custom, std::span<const reference_
   });
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -13,7 +13,7 @@
 #include <sinter/graph/reference_tensor.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
 
-namespace sinter::ir::detail {
+namespace sinter::inline SINTER_ABI::ir::detail {
 
 inline void require(bool holds, op code, const shape_vector& operand,
                     const std::string& expectation) {
@@ -270,4 +270,4 @@ inline reference_tensor interpret_scatter_add(const reference_tensor& updates,
   return out;
 }
 
-}  // namespace sinter::ir::detail
+}  // namespace sinter::inline SINTER_ABI::ir::detail

@@ -13,7 +13,7 @@
 #include <sinter/graph/reference_tensor.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
 
-namespace sinter::ir::detail {
+namespace sinter::inline SINTER_ABI::ir::detail {
 
 // The elements that share one result of a reduction: their positions in the operand, in row-major
 // order.
@@ -172,4 +172,4 @@ inline reference_tensor interpret_rope(const reference_tensor& x, const referenc
   return out;
 }
 
-}  // namespace sinter::ir::detail
+}  // namespace sinter::inline SINTER_ABI::ir::detail

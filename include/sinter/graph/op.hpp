@@ -12,7 +12,7 @@
 
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 enum class op : std::uint8_t {
   // leaves
@@ -316,4 +316,4 @@ static_assert(
 // that computes between casts to f32 and back, so the result of each op is rounded to its dtype,
 // and as no rule drops that rounding, fused and unfused runs give the same bits.
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -19,7 +19,7 @@
 #include <sinter/graph/text_reader.hpp>
 #include <sinter/graph/verify.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 namespace detail {
 
@@ -432,4 +432,4 @@ inline graph parse_graph(std::string_view text, std::span<const custom_op* const
   return detail::graph_parser(text, customs).run();
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -13,7 +13,7 @@
 #include <sinter/graph/infer.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 /// The shortest text that reads back as the same number of that dtype: 0.1 for an f32 constant, not
 /// 0.10000000149.
@@ -177,4 +177,4 @@ inline std::string to_text(const graph& g) {
   return out;
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -9,7 +9,9 @@
 #include <bit>
 #include <cstdint>
 
-namespace sinter::ir {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::ir {
 
 /// Two 32-bit words: a key, a counter, or the random bits made from them.
 using threefry_words = std::array<std::uint32_t, 2>;
@@ -62,4 +64,4 @@ constexpr double uniform(std::int64_t key, std::int64_t stream, std::int64_t ind
   return f64 ? uniform_f64(bits) : static_cast<double>(uniform_f32(bits));
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

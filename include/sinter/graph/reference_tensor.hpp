@@ -11,7 +11,7 @@
 #include <sinter/tensor/dtype.hpp>
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 struct reference_tensor {
   dtype type = dtype::f32;
@@ -49,4 +49,4 @@ void for_each_index(const shape_vector& shape, Visit&& visit) {
   }
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

@@ -10,7 +10,7 @@
 
 #include <sinter/graph/op.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 // Operand k < leaf_count is a leaf, operand leaf_count + i is the result of node i; the last node
 // is the result. All leaves and the result have dtype `type` (a region that is a single comparison
@@ -146,4 +146,4 @@ struct instruction {
   }
 };
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

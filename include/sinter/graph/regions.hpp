@@ -14,7 +14,7 @@
 #include <sinter/graph/graph.hpp>
 #include <sinter/support/inline_vector.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 // A kernel takes the compiler 0.1 s (three nodes) to 1 s (Black-Scholes), and training steps have
 // about a dozen structures: layers repeat them.
@@ -390,4 +390,4 @@ constexpr region_list find_regions(
   return detail::region_finder(traced, may_fuse).largest();
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

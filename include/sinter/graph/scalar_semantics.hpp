@@ -11,7 +11,7 @@
 
 #include <sinter/graph/op.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 /// x without its fraction, saturated to the range of i64; NaN gives 0.
 inline std::int64_t truncate_to_i64(double x) {
@@ -257,4 +257,4 @@ inline double evaluate_scalar(op code, dtype type, double a, double b = 0, doubl
   return wrap(type, detail::integer_scalar(code, type, x, y, z));
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

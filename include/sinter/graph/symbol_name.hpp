@@ -4,7 +4,9 @@
 
 #include <string_view>
 
-namespace sinter::ir {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::ir {
 
 constexpr bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -32,4 +34,4 @@ constexpr bool is_symbol_name(std::string_view text) {
   return is_identifier(text) && !is_unnamed_symbol(text) && text != "broadcast";
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

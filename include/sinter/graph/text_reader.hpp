@@ -18,7 +18,7 @@
 #include <sinter/graph/scalar_semantics.hpp>
 #include <sinter/graph/symbol_name.hpp>
 
-namespace sinter::ir::detail {
+namespace sinter::inline SINTER_ABI::ir::detail {
 
 /// Extents in text: at most so many different expressions and symbols (real graphs have tens), so
 /// many terms in a product, and numbers and elements below this. 2^48 elements are a petabyte of
@@ -295,4 +295,4 @@ class text_reader {
   std::size_t at_ = 0;
 };
 
-}  // namespace sinter::ir::detail
+}  // namespace sinter::inline SINTER_ABI::ir::detail

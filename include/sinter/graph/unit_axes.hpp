@@ -6,7 +6,7 @@
 
 #include <sinter/graph/dim.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 /// Do the shapes differ in axes of extent 1 alone?
 constexpr bool same_but_ones(const symbolic_shape& a, const symbolic_shape& b) {
@@ -30,4 +30,4 @@ constexpr int axis_after_reshape(const symbolic_shape& from, const symbolic_shap
   return -1;
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

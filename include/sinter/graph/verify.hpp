@@ -11,7 +11,7 @@
 
 #include <sinter/graph/infer.hpp>
 
-namespace sinter::ir {
+namespace sinter::inline SINTER_ABI::ir {
 
 namespace detail {
 
@@ -314,4 +314,4 @@ inline void verify_callable(const graph& g) {
                         g.argument_text(o.assigned_argument) + ", a number");
 }
 
-}  // namespace sinter::ir
+}  // namespace sinter::inline SINTER_ABI::ir

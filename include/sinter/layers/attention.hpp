@@ -9,7 +9,7 @@
 #include <sinter/layers/forward_pass.hpp>
 #include <sinter/layers/linear.hpp>
 
-namespace sinter::layers {
+namespace sinter::inline SINTER_ABI::layers {
 
 struct attention_settings {
   std::int64_t heads = 1;
@@ -115,4 +115,4 @@ struct multi_head_attention {
   }
 };
 
-}  // namespace sinter::layers
+}  // namespace sinter::inline SINTER_ABI::layers

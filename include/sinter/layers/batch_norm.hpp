@@ -7,7 +7,7 @@
 #include <sinter/expr/expr.hpp>
 #include <sinter/layers/forward_pass.hpp>
 
-namespace sinter::layers {
+namespace sinter::inline SINTER_ABI::layers {
 
 struct batch_norm_options {
   double eps = 1e-5;
@@ -53,4 +53,4 @@ struct batch_norm {
   }
 };
 
-}  // namespace sinter::layers
+}  // namespace sinter::inline SINTER_ABI::layers

@@ -7,7 +7,7 @@
 #include <sinter/expr/expr.hpp>
 #include <sinter/layers/initialiser.hpp>
 
-namespace sinter::layers {
+namespace sinter::inline SINTER_ABI::layers {
 
 /// Images [n, channels, height, width] to [n, outputs, height', width']: sinter::conv2d with these
 /// filters and options (stride, padding, dilation, groups), and a bias. Throws as sinter::conv2d.
@@ -37,4 +37,4 @@ struct conv2d {
   }
 };
 
-}  // namespace sinter::layers
+}  // namespace sinter::inline SINTER_ABI::layers

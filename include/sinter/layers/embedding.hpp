@@ -7,7 +7,7 @@
 #include <sinter/expr/expr.hpp>
 #include <sinter/layers/initialiser.hpp>
 
-namespace sinter::layers {
+namespace sinter::inline SINTER_ABI::layers {
 
 /// Integer ids [...] to [..., width]. An id outside of the table is an index_error of the call.
 template <class Kind>
@@ -27,4 +27,4 @@ struct embedding {
   constexpr auto scores(const auto& x) const { return matmul(x, transpose(weight)); }
 };
 
-}  // namespace sinter::layers
+}  // namespace sinter::inline SINTER_ABI::layers

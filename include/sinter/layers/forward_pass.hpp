@@ -7,7 +7,7 @@
 
 #include <sinter/expr/expr.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// A forward pass inside a fused function. `training(key)` drops elements (dropout) and normalises
 /// by the statistics of the batch, `inference()` does neither. Layers that behave alike in both
@@ -76,4 +76,4 @@ constexpr handle dropout(handle x, const forward_pass& pass, double rate) {
 
 }  // namespace layers
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

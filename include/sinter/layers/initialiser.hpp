@@ -16,7 +16,7 @@
 #include <sinter/graph/random.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Fills tensors: `initialiser(seed).he_normal(model.hidden.weight)`. Each function takes a tensor
 /// or a struct of tensors, all floating, computes in double and rounds. Uniform numbers have the
@@ -199,4 +199,4 @@ class initialiser {
   std::int64_t filled_ = 0;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -7,7 +7,7 @@
 #include <sinter/expr/expr.hpp>
 #include <sinter/layers/initialiser.hpp>
 
-namespace sinter::layers {
+namespace sinter::inline SINTER_ABI::layers {
 
 /// x [..., inputs] to [..., outputs]: matmul(x, weight) + bias. Applies to handles, and outside of
 /// fused functions to tensors. Throws as matmul.
@@ -36,4 +36,4 @@ struct linear {
   }
 };
 
-}  // namespace sinter::layers
+}  // namespace sinter::inline SINTER_ABI::layers

@@ -7,7 +7,7 @@
 #include <sinter/expr/expr.hpp>
 #include <sinter/layers/initialiser.hpp>
 
-namespace sinter::layers {
+namespace sinter::inline SINTER_ABI::layers {
 
 /// Over the last axis, with a weight and a bias for each of its places (sinter::layer_norm).
 template <class Kind>
@@ -61,4 +61,4 @@ struct group_norm {
   }
 };
 
-}  // namespace sinter::layers
+}  // namespace sinter::inline SINTER_ABI::layers

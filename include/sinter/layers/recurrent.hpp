@@ -12,7 +12,7 @@
 #include <sinter/expr/expr.hpp>
 #include <sinter/layers/initialiser.hpp>
 
-namespace sinter::layers {
+namespace sinter::inline SINTER_ABI::layers {
 
 /// h' = tanh(x input_weight + h state_weight + bias) (Elman 1990). The state is {h}.
 template <class Kind>
@@ -132,4 +132,4 @@ constexpr auto unroll(const Cell<handles>& cell, handle x, std::int64_t times,
   return out;
 }
 
-}  // namespace sinter::layers
+}  // namespace sinter::inline SINTER_ABI::layers

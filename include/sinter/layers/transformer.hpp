@@ -8,7 +8,7 @@
 #include <sinter/layers/attention.hpp>
 #include <sinter/layers/norms.hpp>
 
-namespace sinter::layers {
+namespace sinter::inline SINTER_ABI::layers {
 
 struct transformer_settings {
   attention_settings attention;
@@ -146,4 +146,4 @@ struct decoder_block {
   }
 };
 
-}  // namespace sinter::layers
+}  // namespace sinter::inline SINTER_ABI::layers

@@ -13,7 +13,7 @@
 
 #include <sinter/onnx/movement.hpp>
 
-namespace sinter::onnx::detail::movement {
+namespace sinter::inline SINTER_ABI::onnx::detail::movement {
 
 inline void constant(operation& o) {
   if (std::optional<any_tensor> t = o.tensor("value")) return o.give(*t);
@@ -135,4 +135,4 @@ inline void trilu(operation& o) {
   o.give(ir::where(kept, x, ir::constant_like(x, 0)));
 }
 
-}  // namespace sinter::onnx::detail::movement
+}  // namespace sinter::inline SINTER_ABI::onnx::detail::movement

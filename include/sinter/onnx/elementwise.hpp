@@ -10,7 +10,7 @@
 
 #include <sinter/onnx/fold.hpp>
 
-namespace sinter::onnx::detail::elementwise {
+namespace sinter::inline SINTER_ABI::onnx::detail::elementwise {
 
 // Before opset 7 an operand broadcasts only where it says so, from the axis that it names.
 inline void align_old_operand(operation& o) {
@@ -306,4 +306,4 @@ inline void dropout(operation& o) {
 }
 inline void identity(operation& o) { o.give_input(0); }
 
-}  // namespace sinter::onnx::detail::elementwise
+}  // namespace sinter::inline SINTER_ABI::onnx::detail::elementwise

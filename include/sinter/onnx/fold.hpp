@@ -11,7 +11,7 @@
 
 #include <sinter/onnx/operation.hpp>
 
-namespace sinter::onnx::detail {
+namespace sinter::inline SINTER_ABI::onnx::detail {
 
 /// The shape that known tensors broadcast to; nothing if they do not.
 inline std::optional<shape_vector> broadcast_known(std::span<const known_tensor* const> all) {
@@ -92,4 +92,4 @@ bool fold_real(operation& o, F&& f) {
   });
 }
 
-}  // namespace sinter::onnx::detail
+}  // namespace sinter::inline SINTER_ABI::onnx::detail

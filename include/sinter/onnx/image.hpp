@@ -11,7 +11,7 @@
 
 #include <sinter/onnx/reduction.hpp>
 
-namespace sinter::onnx::detail::image {
+namespace sinter::inline SINTER_ABI::onnx::detail::image {
 
 // Windows over the axes behind the first two, and what is added around those axes.
 struct window_layout {
@@ -406,4 +406,4 @@ inline void upsample(operation& o) {
   resize_by(o, r, scales, {}, axes);
 }
 
-}  // namespace sinter::onnx::detail::image
+}  // namespace sinter::inline SINTER_ABI::onnx::detail::image

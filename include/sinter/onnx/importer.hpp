@@ -18,7 +18,7 @@
 #include <sinter/onnx/number.hpp>
 #include <sinter/onnx/tensor.hpp>
 
-namespace sinter::onnx::detail {
+namespace sinter::inline SINTER_ABI::onnx::detail {
 
 /// A value of a model. What it has of the three is written when somebody asks.
 struct value {
@@ -160,4 +160,4 @@ class importer {
   std::set<std::string> names_;
 };
 
-}  // namespace sinter::onnx::detail
+}  // namespace sinter::inline SINTER_ABI::onnx::detail

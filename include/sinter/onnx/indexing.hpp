@@ -8,7 +8,7 @@
 
 #include <sinter/onnx/slicing.hpp>
 
-namespace sinter::onnx::detail::indexing {
+namespace sinter::inline SINTER_ABI::onnx::detail::indexing {
 
 // Indices as the graph has them: those below 0 count from the end in ONNX. Where they are known
 // that is done here; others cost a comparison.
@@ -224,4 +224,4 @@ inline void one_hot(operation& o) {
   o.give(ir::where(hit, value_at(1), value_at(0)));
 }
 
-}  // namespace sinter::onnx::detail::indexing
+}  // namespace sinter::inline SINTER_ABI::onnx::detail::indexing

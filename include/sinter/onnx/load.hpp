@@ -16,7 +16,7 @@
 #include <sinter/onnx/model.hpp>
 #include <sinter/onnx/operators.hpp>
 
-namespace sinter::onnx {
+namespace sinter::inline SINTER_ABI::onnx {
 
 struct load_options {
   /// The extents that symbolic dimensions (dim_param) may have: sym("batch", 1, 64). Others have
@@ -242,4 +242,4 @@ inline model load(const std::string& path, const load_options& options = {}) {
   return detail::loader(file, options).load();
 }
 
-}  // namespace sinter::onnx
+}  // namespace sinter::inline SINTER_ABI::onnx

@@ -12,7 +12,7 @@
 
 #include <sinter/function/graph_builder.hpp>
 
-namespace sinter::onnx {
+namespace sinter::inline SINTER_ABI::onnx {
 
 /// An input or an output of a model.
 struct port {
@@ -79,4 +79,4 @@ class model {
   std::vector<port> inputs_, outputs_;
 };
 
-}  // namespace sinter::onnx
+}  // namespace sinter::inline SINTER_ABI::onnx

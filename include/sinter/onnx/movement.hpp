@@ -13,7 +13,7 @@
 
 #include <sinter/onnx/fold.hpp>
 
-namespace sinter::onnx::detail::movement {
+namespace sinter::inline SINTER_ABI::onnx::detail::movement {
 
 // A known vector as a shape. Throws where a number cannot be an extent.
 inline ir::symbolic_shape shape_from(operation& o, const known_tensor& k) {
@@ -258,4 +258,4 @@ inline void space_to_depth(operation& o) {
                      {x.extent(0), d.mul(x.extent(1), d.mul(block, block)), rows, columns}));
 }
 
-}  // namespace sinter::onnx::detail::movement
+}  // namespace sinter::inline SINTER_ABI::onnx::detail::movement

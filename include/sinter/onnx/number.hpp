@@ -15,7 +15,7 @@
 #include <sinter/graph/build.hpp>
 #include <sinter/tensor/any_tensor.hpp>
 
-namespace sinter::onnx::detail {
+namespace sinter::inline SINTER_ABI::onnx::detail {
 
 /// An integer, an extent that depends on symbols, or a float (as the double that holds it).
 using number = std::variant<std::int64_t, ir::dim, double>;
@@ -257,4 +257,4 @@ inline std::optional<any_tensor> as_tensor(const known_tensor& x) {
   return out;
 }
 
-}  // namespace sinter::onnx::detail
+}  // namespace sinter::inline SINTER_ABI::onnx::detail

@@ -15,7 +15,7 @@
 
 #include <sinter/onnx/importer.hpp>
 
-namespace sinter::onnx {
+namespace sinter::inline SINTER_ABI::onnx {
 
 /// An input of an operator must be known while the model is loaded (the shape that it reshapes to),
 /// and is not: it depends on elements that only calls know. If it is an input of the model itself,
@@ -302,4 +302,4 @@ struct operator_entry {
 };
 
 }  // namespace detail
-}  // namespace sinter::onnx
+}  // namespace sinter::inline SINTER_ABI::onnx

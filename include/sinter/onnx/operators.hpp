@@ -17,7 +17,7 @@
 #include <sinter/onnx/reduction.hpp>
 #include <sinter/onnx/slicing.hpp>
 
-namespace sinter::onnx::detail {
+namespace sinter::inline SINTER_ABI::onnx::detail {
 
 /// The operator sets that are understood: those to ONNX 1.23. Before 7 operands broadcast only
 /// where they say so and names of attributes differ; such files are read as far as that is
@@ -174,4 +174,4 @@ inline operator_function find_operator(std::string_view domain, std::string_view
   return at != operator_table.end() && at->name == name ? at->write : nullptr;
 }
 
-}  // namespace sinter::onnx::detail
+}  // namespace sinter::inline SINTER_ABI::onnx::detail

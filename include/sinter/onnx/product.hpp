@@ -12,7 +12,7 @@
 
 #include <sinter/onnx/movement.hpp>
 
-namespace sinter::onnx::detail::contraction {
+namespace sinter::inline SINTER_ABI::onnx::detail::contraction {
 
 inline void matmul(operation& o) { o.give(sinter::matmul(handle(o.in(0)), handle(o.in(1))).node); }
 
@@ -173,4 +173,4 @@ inline void einsum(operation& o) {
   o.give(ordered(total, result));
 }
 
-}  // namespace sinter::onnx::detail::contraction
+}  // namespace sinter::inline SINTER_ABI::onnx::detail::contraction

@@ -11,7 +11,7 @@
 
 #include <sinter/onnx/wire.hpp>
 
-namespace sinter::onnx::detail {
+namespace sinter::inline SINTER_ABI::onnx::detail {
 
 /// TensorProto. Typed elements stay in the message until somebody asks for them.
 struct tensor_proto {
@@ -216,4 +216,4 @@ inline model_proto read_model_proto(message m) {
   return out;
 }
 
-}  // namespace sinter::onnx::detail
+}  // namespace sinter::inline SINTER_ABI::onnx::detail

@@ -10,7 +10,7 @@
 
 #include <sinter/onnx/movement.hpp>
 
-namespace sinter::onnx::detail::reduction {
+namespace sinter::inline SINTER_ABI::onnx::detail::reduction {
 
 // What is reduced: axes as an attribute, or as an input in later versions; none means all, unless
 // they say that none is none.
@@ -224,4 +224,4 @@ inline void cumsum(operation& o) {
   o.give(sinter::cumsum(handle(x), axis, {exclusive, reverse}).node);
 }
 
-}  // namespace sinter::onnx::detail::reduction
+}  // namespace sinter::inline SINTER_ABI::onnx::detail::reduction

@@ -11,7 +11,7 @@
 
 #include <sinter/onnx/movement.hpp>
 
-namespace sinter::onnx::detail::movement {
+namespace sinter::inline SINTER_ABI::onnx::detail::movement {
 
 inline ir::value part_of(ir::value x, int axis, ir::dim start, ir::dim stop) {
   ir::symbolic_shape first = ir::symbolic_shape::filled(x.shape().size(), ir::dim(0)),
@@ -235,4 +235,4 @@ inline void pad(operation& o) {
   o.give(x);
 }
 
-}  // namespace sinter::onnx::detail::movement
+}  // namespace sinter::inline SINTER_ABI::onnx::detail::movement

@@ -20,7 +20,7 @@
 #include <sinter/onnx/proto.hpp>
 #include <sinter/tensor/any_tensor.hpp>
 
-namespace sinter::onnx::detail {
+namespace sinter::inline SINTER_ABI::onnx::detail {
 
 /// TensorProto.DataType as a dtype; nothing for strings, complex numbers and floats of 4 to 8 bits.
 inline std::optional<dtype> dtype_of_onnx(std::int64_t type) {
@@ -209,4 +209,4 @@ class tensor_files {
   std::map<std::string, mapped_file, std::less<>> others_;
 };
 
-}  // namespace sinter::onnx::detail
+}  // namespace sinter::inline SINTER_ABI::onnx::detail

@@ -14,7 +14,7 @@
 
 #include <sinter/support/error.hpp>
 
-namespace sinter::onnx::detail {
+namespace sinter::inline SINTER_ABI::onnx::detail {
 
 /// A file that messages are read from.
 struct source {
@@ -130,4 +130,4 @@ inline std::string in_quotes(std::string_view text) {
   return out + (text.size() > 80 ? "...'" : "'");
 }
 
-}  // namespace sinter::onnx::detail
+}  // namespace sinter::inline SINTER_ABI::onnx::detail

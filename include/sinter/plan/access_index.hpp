@@ -14,7 +14,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 /// The extents of a symbolic shape. Throws shape_error where one is negative.
 inline shape_vector evaluate_shape(const ir::dim_table& dims, std::span<const ir::dim> shape,
@@ -188,4 +188,4 @@ class access_index {
   std::vector<bound_step> steps_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

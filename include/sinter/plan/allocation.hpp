@@ -12,7 +12,7 @@
 #include <sinter/plan/memory.hpp>
 #include <sinter/plan/schedule.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 /// The last axes of a view that lie in row-major order without gaps, outermost first; axes of
 /// extent 1 count. Of a view without elements all.
@@ -107,4 +107,4 @@ inline memory_use find_memory_use(const plan& p, const std::vector<allocation>& 
   return out;
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

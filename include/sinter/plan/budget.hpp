@@ -16,7 +16,7 @@
 #include <sinter/plan/order.hpp>
 #include <sinter/plan/select.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // What came of a search under a budget.
 struct budget_report {
@@ -258,4 +258,4 @@ class budget_search {
   bool fits_ = false;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

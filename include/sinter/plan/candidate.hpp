@@ -22,7 +22,7 @@
 #include <sinter/plan/prologue.hpp>
 #include <sinter/plan/streamed.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 struct plan_options {
   // false: no nest may compute in another order than the graph says (streamed nests do).
@@ -391,4 +391,4 @@ class candidate_enumeration {
   std::vector<candidate> candidates_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -13,7 +13,7 @@
 #include <sinter/plan/view.hpp>
 #include <sinter/plan/winograd.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // What is computed once is shared by so many calls. Not infinitely many, so that it is done in the
 // cheapest way, and not at all where nothing is saved.
@@ -323,4 +323,4 @@ class candidate_cost {
   const std::vector<candidate>& all_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

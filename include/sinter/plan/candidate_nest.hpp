@@ -9,7 +9,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/streamed.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // Which operands of a streamed nest it computes itself.
 struct computed_operands {
@@ -39,4 +39,4 @@ struct candidate {
   bool refused = false;      // by policy: not to be chosen
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -13,7 +13,7 @@
 #include <sinter/plan/values.hpp>
 #include <sinter/plan/view.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 class causal_mask_finder {
  public:
@@ -148,4 +148,4 @@ class causal_mask_finder {
   ir::dim_table& dims_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

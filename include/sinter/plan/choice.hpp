@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
-namespace sinter::planning {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::planning {
 
 // Nests: what there is to choose from, `value_nests` or `epoch_nests`. A goal is a number, and so
 // is a nest.
@@ -135,4 +137,4 @@ class nest_choice {
   int missing_ = 0;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -16,7 +16,7 @@
 #include <sinter/plan/values.hpp>
 #include <sinter/plan/view.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 struct cut {
   std::vector<int> leaves;                // values that are read, sorted
@@ -398,4 +398,4 @@ class cut_enumeration {
   std::vector<double> users_;  // by value: how many forms read it
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -13,7 +13,7 @@
 #include <sinter/plan/nest_order.hpp>
 #include <sinter/plan/schedule.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 class conflict_finder {
  public:
@@ -150,4 +150,4 @@ inline critical_path find_critical_path(const plan& p,
   return out;
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sinter::planning {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::planning {
 
 constexpr std::int64_t pieces_of(std::int64_t extent, std::int64_t piece) {
   return (extent + piece - 1) / piece;
@@ -132,4 +134,4 @@ constexpr std::int64_t scattered_columns(std::int64_t before, std::int64_t width
   return std::max<std::int64_t>(16, whole_units(pieces_of(width, 16), 16));
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

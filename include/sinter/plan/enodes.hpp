@@ -9,7 +9,7 @@
 #include <sinter/plan/candidate.hpp>
 #include <sinter/plan/view.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 /// The e-nodes of a candidate, first that of its root, each once; none where it stores a constant
 /// or an extent. Without those of views that are chosen among other ways to read a value.
@@ -43,4 +43,4 @@ inline std::vector<eqsat::node_id> enodes_of(const value_graph& g, const candida
   return out;
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -12,7 +12,7 @@
 #include <sinter/plan/order.hpp>
 #include <sinter/plan/value_nests.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // When each value is written and read, by position in a sequence of nests.
 class lifetimes {
@@ -210,4 +210,4 @@ class epoch_nests {
   std::vector<int> first_epoch_;   // by candidate
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -8,7 +8,7 @@
 
 #include <sinter/plan/choice.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 template <class Nests>
 class exchange_search {
@@ -100,4 +100,4 @@ class exchange_search {
   std::vector<std::pair<int, int>> undo_;  // goal, its nest before
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -18,7 +18,7 @@
 #include <sinter/plan/select.hpp>
 #include <sinter/plan/value_nests.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 class product_grouping {
  public:
@@ -151,4 +151,4 @@ class product_grouping {
   const selection* chosen_ = nullptr;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

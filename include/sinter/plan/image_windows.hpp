@@ -12,7 +12,7 @@
 #include <sinter/graph/dim.hpp>
 #include <sinter/plan/nest.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 /// Going along an axis of a view goes along `axis` of what is stored, so many elements at a time;
 /// along none (-1) if the element stays the same.
@@ -133,4 +133,4 @@ inline bool has_image_windows(const ir::symbolic_shape& shape, std::span<const v
   return same(1, 3) && same(2, 4);
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -16,7 +16,7 @@
 #include <sinter/plan/cut.hpp>
 #include <sinter/rules/language.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // E-nodes tried per instruction and root. A region as it was traced takes one per node if the first
 // ones fit; classes of a saturated e-graph hold a handful of e-nodes, most of them with another op.
@@ -248,4 +248,4 @@ inline int add_instructions(tensor_egraph& graph, std::span<const ir::instructio
   return add_matches(graph, match_instructions(graph, instructions));
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

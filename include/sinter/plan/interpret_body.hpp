@@ -15,7 +15,7 @@
 #include <sinter/plan/interpret_reduction.hpp>
 #include <sinter/plan/schedule_memory.hpp>
 
-namespace sinter::planning::detail {
+namespace sinter::inline SINTER_ABI::planning::detail {
 
 // The value of a step: of every element of the space, or 1 along axes that it does not depend on.
 struct step_value {
@@ -284,4 +284,4 @@ class body_interpreter {
   const schedule_memory& memory_;
 };
 
-}  // namespace sinter::planning::detail
+}  // namespace sinter::inline SINTER_ABI::planning::detail

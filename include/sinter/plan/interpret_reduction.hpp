@@ -11,7 +11,7 @@
 #include <sinter/graph/scalar_semantics.hpp>
 #include <sinter/plan/walk_iteration.hpp>
 
-namespace sinter::planning::detail {
+namespace sinter::inline SINTER_ABI::planning::detail {
 
 // What elements combine to; the position is argmax's.
 struct reduced {
@@ -106,4 +106,4 @@ class ordered_reduction {
   dtype type_;
 };
 
-}  // namespace sinter::planning::detail
+}  // namespace sinter::inline SINTER_ABI::planning::detail

@@ -18,7 +18,7 @@
 #include <sinter/plan/schedule.hpp>
 #include <sinter/plan/schedule_memory.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 namespace detail {
 
@@ -471,4 +471,4 @@ inline schedule_results interpret_schedule(const schedule& s,
   return out;
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -10,7 +10,7 @@
 #include <sinter/graph/dim.hpp>
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 /// For each axis of `shape` the axes of `view` that it joins, without those of extent 1, and none
 /// at all where there are no elements. Empty if some axis is not of whole neighbouring axes, or if
@@ -33,4 +33,4 @@ inline std::vector<std::vector<std::size_t>> joined_axes(const shape_vector& sha
   return out;
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

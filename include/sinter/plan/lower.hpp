@@ -17,7 +17,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/select.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // What a caller wants stored: a value, and the argument whose storage receives it (-1: an output of
 // its own).
@@ -571,4 +571,4 @@ class lowering {
   plan out_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

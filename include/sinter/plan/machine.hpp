@@ -13,7 +13,7 @@
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 struct machine {
   // From a 2-core Xeon at 2.5 GHz with AVX-512: 11.7 GB/s from DRAM on one core, some 60 GB/s from
@@ -93,4 +93,4 @@ inline double instruction_work(const ir::instruction& i, const machine& m) {
   return i.steps != nullptr ? stepwise_work(i.structure, *i.steps, m) : fused_work(i.structure, m);
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

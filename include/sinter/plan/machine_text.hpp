@@ -15,7 +15,7 @@
 #include <sinter/plan/machine.hpp>
 #include <sinter/support/hash.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 inline constexpr std::array<std::pair<std::string_view, double machine::*>, 13> machine_fields{{
     {"dram_byte", &machine::dram_byte},
@@ -90,4 +90,4 @@ inline std::optional<machine> machine_of_text(std::string_view text, std::string
   return out;
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

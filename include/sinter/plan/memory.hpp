@@ -19,7 +19,7 @@
 #include <sinter/plan/nest_order.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 inline constexpr std::size_t arena_alignment = 64;
 
@@ -339,4 +339,4 @@ inline void verify_memory(const plan& p) {
     throw graph_error("plan: nothing writes output " + std::to_string(unwritten.front()));
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -21,7 +21,7 @@
 #include <sinter/plan/machine.hpp>
 #include <sinter/support/inline_vector.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // Where a buffer lives. Arguments and outputs are memory of the caller (arguments may be strided
 // views, outputs are contiguous, row-major); prepared values are kept between calls; everything
@@ -240,4 +240,4 @@ struct plan {
   friend bool operator==(const plan&, const plan&) = default;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

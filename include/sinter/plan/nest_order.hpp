@@ -15,7 +15,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // May the nest write its result over this operand's memory? Only if element i of the result is the
 // last thing that needs element i of the operand: one store, at the end of the program, and plain
@@ -215,4 +215,4 @@ class scheduler {
   std::vector<int> assigned_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

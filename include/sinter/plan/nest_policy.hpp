@@ -5,7 +5,9 @@
 
 #include <vector>
 
-namespace sinter::planning {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::planning {
 
 struct nest_policy {
   /// Reductions over rows in one nest with what follows: softmax, layer norm, logsumexp. false: a
@@ -32,4 +34,4 @@ struct nest_policy {
   friend bool operator==(const nest_policy&, const nest_policy&) = default;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -13,7 +13,7 @@
 #include <sinter/plan/schedule.hpp>
 #include <sinter/plan/schedule_reader.hpp>
 
-namespace sinter::planning::detail {
+namespace sinter::inline SINTER_ABI::planning::detail {
 
 class nest_reader : protected schedule_reader {
  public:
@@ -233,4 +233,4 @@ class nest_reader : protected schedule_reader {
   fused_store fused_;
 };
 
-}  // namespace sinter::planning::detail
+}  // namespace sinter::inline SINTER_ABI::planning::detail

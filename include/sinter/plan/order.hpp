@@ -15,7 +15,7 @@
 #include <sinter/plan/select.hpp>
 #include <sinter/plan/value_nests.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 class emission_order {
  public:
@@ -95,4 +95,4 @@ inline selection in_order(selection s, const emission_order& order) {
   return s;
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -15,7 +15,7 @@
 #include <sinter/plan/schedule.hpp>
 #include <sinter/plan/verify_schedule.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 namespace detail {
 
@@ -307,4 +307,4 @@ inline schedule parse_schedule(std::string_view text,
   return std::move(all.front());
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -26,7 +26,7 @@
 #include <sinter/plan/value_nests.hpp>
 #include <sinter/plan/view_choice.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // Where the time of planning went.
 struct planning_seconds {
@@ -142,4 +142,4 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   return out;
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -11,7 +11,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/nest_order.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 struct divided_plan {
   plan replay;       // every call
@@ -148,4 +148,4 @@ inline divided_plan divide(plan whole, const ir::fixed_inputs& fixed) {
   return detail::plan_division(std::move(whole), fixed).run();
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -11,7 +11,7 @@
 #include <sinter/graph/graph.hpp>
 #include <sinter/plan/nest.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 inline std::string fixed(double x, int digits = 1) {
   char text[48];
@@ -226,4 +226,4 @@ class plan_printer {
   const plan& p_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -15,7 +15,7 @@
 #include <sinter/plan/schedule.hpp>
 #include <sinter/plan/schedule_names.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 class schedule_printer {
  public:
@@ -234,4 +234,4 @@ class schedule_printer {
 /// All of a schedule, in the form that parse_schedule reads.
 inline std::string to_text(const schedule& s) { return schedule_printer(s).text(); }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -16,7 +16,7 @@
 #include <sinter/plan/values.hpp>
 #include <sinter/plan/view.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // A value of such a tile program: read where it lies, through `steps` and the views below it, or
 // computed from earlier ones by a form.
@@ -326,4 +326,4 @@ class prologue_finder {
   std::vector<std::pair<int, int>> paths_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -12,7 +12,7 @@
 #include <sinter/plan/select.hpp>
 #include <sinter/plan/value_nests.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 class recomputation {
  public:
@@ -99,4 +99,4 @@ class recomputation {
   std::vector<int> steps_;  // by value: how often it was found to be repeated
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

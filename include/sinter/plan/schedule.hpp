@@ -21,7 +21,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/tensor/extents.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // reduction: elements along it combine; streamed: so they do, block by block, with what was summed
 // before scaled anew; whole: a user's kernel takes it as it likes, never a part of it.
@@ -309,4 +309,4 @@ inline bool operator==(const schedule& a, const schedule& b) {
          x.items == y.items && x.critical == y.critical;
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -20,7 +20,7 @@
 #include <sinter/plan/schedule.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 class schedule_memory {
  public:
@@ -185,4 +185,4 @@ class schedule_memory {
   std::map<owner, origin> owners_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

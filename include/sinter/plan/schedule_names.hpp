@@ -8,7 +8,7 @@
 
 #include <sinter/plan/schedule.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 template <class Enum>
 inline constexpr std::array<std::string_view, 0> words_of{};
@@ -48,4 +48,4 @@ constexpr std::string_view word_of(Enum e) {
   return words_of<Enum>[static_cast<std::size_t>(e)];
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -16,7 +16,7 @@
 #include <sinter/graph/text_reader.hpp>
 #include <sinter/plan/schedule_names.hpp>
 
-namespace sinter::planning::detail {
+namespace sinter::inline SINTER_ABI::planning::detail {
 
 class schedule_reader {
  public:
@@ -151,4 +151,4 @@ class schedule_reader {
   std::span<const ir::custom_op* const> customs_;
 };
 
-}  // namespace sinter::planning::detail
+}  // namespace sinter::inline SINTER_ABI::planning::detail

@@ -17,7 +17,7 @@
 #include <sinter/plan/exchange.hpp>
 #include <sinter/plan/value_nests.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // The goals and nests of an enumeration as nodes of the e-graph.
 class goal_graph {
@@ -182,4 +182,4 @@ class selector {
   value_nests alternatives_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

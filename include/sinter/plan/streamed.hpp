@@ -13,7 +13,7 @@
 #include <sinter/plan/cut.hpp>
 #include <sinter/plan/values.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 // softmax(scale * scores) over the last axis, times values.
 struct weighted_sum {
@@ -170,4 +170,4 @@ class weighted_sum_finder {
   const tensor_egraph& graph_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -8,7 +8,7 @@
 
 #include <sinter/plan/candidate.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 class value_nests {
  public:
@@ -49,4 +49,4 @@ class value_nests {
   std::vector<std::vector<int>> readers_;  // by value
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -12,7 +12,7 @@
 #include <sinter/plan/machine.hpp>
 #include <sinter/rules/language.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 using eqsat::class_id;
 using rules::tensor_egraph;
@@ -222,4 +222,4 @@ class value_graph {
   std::vector<class_id> postponed_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

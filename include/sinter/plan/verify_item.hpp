@@ -20,7 +20,7 @@
 #include <sinter/plan/walk_iteration.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::planning::detail {
+namespace sinter::inline SINTER_ABI::planning::detail {
 
 class item_verifier {
  public:
@@ -460,4 +460,4 @@ class item_verifier {
   std::size_t item_;
 };
 
-}  // namespace sinter::planning::detail
+}  // namespace sinter::inline SINTER_ABI::planning::detail

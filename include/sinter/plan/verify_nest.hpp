@@ -18,7 +18,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::planning::detail {
+namespace sinter::inline SINTER_ABI::planning::detail {
 
 /// Does a row-level value of the nest not have this axis?
 inline bool is_reduced_axis(const nest& n, std::size_t axis) {
@@ -577,4 +577,4 @@ class nest_verifier {
   std::size_t item_;
 };
 
-}  // namespace sinter::planning::detail
+}  // namespace sinter::inline SINTER_ABI::planning::detail

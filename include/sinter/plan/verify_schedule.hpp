@@ -20,7 +20,7 @@
 #include <sinter/plan/work.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 namespace detail {
 
@@ -255,4 +255,4 @@ class schedule_verifier {
 /// message names the item or buffer, and the field. Accepts what function/make_schedule.hpp makes.
 inline void verify_schedule(const schedule& s) { detail::schedule_verifier(s).run(); }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

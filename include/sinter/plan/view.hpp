@@ -12,7 +12,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/values.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 struct resolved_view {
   int base = -1;  // the value that is stored
@@ -106,4 +106,4 @@ inline const form* joined_view(const value_graph& g, int value) {
   return next == from.size() ? f : nullptr;
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -10,7 +10,7 @@
 
 #include <sinter/plan/view.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 namespace detail {
 
@@ -40,4 +40,4 @@ inline void add_view_choices(value_graph& g) {
   }
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -10,7 +10,7 @@
 
 #include <sinter/plan/schedule.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 /// The number of positions of a loop whose axes have these extents.
 inline std::int64_t loop_size(const loop& l, const shape_vector& extents) {
@@ -80,4 +80,4 @@ void walk_tiles(const loop& l, std::int64_t begin, std::int64_t end, const Tile&
   for (std::int64_t i = begin; i < end; i += step) tile(i, std::min(end, i + step));
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -9,7 +9,7 @@
 
 #include <sinter/plan/division.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 /// Of a result of filters x height x width per image. Images have two rows and columns more.
 struct winograd_extents {
@@ -106,4 +106,4 @@ constexpr winograd_blocks divide_winograd(const winograd_extents& of, std::int64
   return out;
 }
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

@@ -13,7 +13,7 @@
 #include <sinter/plan/access_index.hpp>
 #include <sinter/plan/nest.hpp>
 
-namespace sinter::planning {
+namespace sinter::inline SINTER_ABI::planning {
 
 struct work {
   std::int64_t flops = 0;
@@ -189,4 +189,4 @@ class work_counter {
   std::span<const std::int64_t> symbols_;
 };
 
-}  // namespace sinter::planning
+}  // namespace sinter::inline SINTER_ABI::planning

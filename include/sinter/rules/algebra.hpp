@@ -11,7 +11,7 @@
 #include <sinter/rules/rule.hpp>
 #include <sinter/tensor/promotion.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace algebra {
 
@@ -217,4 +217,4 @@ inline rule_table algebra_rules() {
   };
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

@@ -8,7 +8,7 @@
 
 #include <sinter/rules/right_side.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 /// Axes [from_first, from_end) of the operand and [to_first, to_end) of the result hold the same
 /// elements in the same order: their products are equal in every shape of the class. Axes of extent
@@ -78,4 +78,4 @@ inline std::optional<std::int64_t> mask_before_reshape(const std::vector<axis_gr
   return out;
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

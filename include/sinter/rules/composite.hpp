@@ -9,7 +9,7 @@
 #include <sinter/graph/composite.hpp>
 #include <sinter/rules/rule.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace composite {
 
@@ -63,4 +63,4 @@ inline rule_table composite_rules() {
   };
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

@@ -9,7 +9,7 @@
 
 #include <sinter/rules/matmul_sides.hpp>
 
-namespace sinter::rules::contraction {
+namespace sinter::inline SINTER_ABI::rules::contraction {
 
 enum class role : std::uint8_t { unit, batch, rows, columns, inner };
 
@@ -114,4 +114,4 @@ inline std::optional<class_id> sum_of_products(tensor_egraph& graph, const tenso
       ir::reshape(ir::permute(ir::reshape(product, split), order), side.root().shape()));
 }
 
-}  // namespace sinter::rules::contraction
+}  // namespace sinter::inline SINTER_ABI::rules::contraction

@@ -13,7 +13,7 @@
 
 #include <sinter/rules/rule.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace convolution {
 
@@ -131,4 +131,4 @@ inline rule_table convolution_rules() {
   return out;
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

@@ -16,7 +16,7 @@
 
 #include <sinter/rules/rule.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace custom {
 
@@ -212,4 +212,4 @@ inline rule_table custom_rules(const ir::graph& terms) {
   }
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

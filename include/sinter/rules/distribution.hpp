@@ -9,7 +9,7 @@
 
 #include <sinter/rules/rule.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace distribution {
 
@@ -84,4 +84,4 @@ inline rule_table distribution_rules() {
   };
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

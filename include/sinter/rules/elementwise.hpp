@@ -9,7 +9,7 @@
 #include <sinter/rules/elementwise_sides.hpp>
 #include <sinter/rules/rule.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace elementwise {
 
@@ -89,4 +89,4 @@ inline rule_table elementwise_rules() {
   return out;
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

@@ -13,7 +13,7 @@
 #include <sinter/rules/axis_groups.hpp>
 #include <sinter/rules/movement_sides.hpp>
 
-namespace sinter::rules::elementwise {
+namespace sinter::inline SINTER_ABI::rules::elementwise {
 
 inline constexpr std::string_view operand_names[] = {"?x", "?y", "?z"};
 
@@ -121,4 +121,4 @@ std::optional<class_id> scalar_operand(tensor_egraph& graph, const tensor_match&
   return side.finish(apply(Code, in, own_attributes(side, Code)));
 }
 
-}  // namespace sinter::rules::elementwise
+}  // namespace sinter::inline SINTER_ABI::rules::elementwise

@@ -13,7 +13,7 @@
 
 #include <sinter/graph/graph.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace detail {
 
@@ -106,4 +106,4 @@ inline bool fold(const ir::graph& g, int id, std::span<const double> operands, d
   return detail::round_to(n.type, out);
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

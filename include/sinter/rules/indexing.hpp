@@ -11,7 +11,7 @@
 
 #include <sinter/rules/rule.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace indexing {
 
@@ -158,4 +158,4 @@ inline rule_table indexing_rules() {
   return out;
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

@@ -21,7 +21,7 @@
 #include <sinter/graph/fixed.hpp>
 #include <sinter/rules/fold.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 // Operators behind the ops of the table: the second sort, and what instruction selection adds.
 // A superinstruction of leaf values; payload: its number.
@@ -278,4 +278,4 @@ inline const ir::node& node_of(const tensor_egraph& graph, eqsat::class_id id) {
   return graph.language().terms()[graph.data(id).term];
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

@@ -12,7 +12,7 @@
 #include <sinter/rules/matmul_sums.hpp>
 #include <sinter/rules/rule.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 inline rule_table matmul_rules() {
   using enum phase;
@@ -149,4 +149,4 @@ inline rule_table matmul_rules() {
   };
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

@@ -11,7 +11,7 @@
 
 #include <sinter/rules/matmul_sides.hpp>
 
-namespace sinter::rules::chain {
+namespace sinter::inline SINTER_ABI::rules::chain {
 
 inline constexpr std::size_t factor_limit = 16;
 
@@ -125,4 +125,4 @@ inline std::optional<class_id> reassociate(tensor_egraph& graph, const tensor_ma
   return side.finish(write(side, factors, best, 0, factors.size() - 1).v);
 }
 
-}  // namespace sinter::rules::chain
+}  // namespace sinter::inline SINTER_ABI::rules::chain

@@ -9,7 +9,7 @@
 
 #include <sinter/rules/matmul_sides.hpp>
 
-namespace sinter::rules::matmul {
+namespace sinter::inline SINTER_ABI::rules::matmul {
 
 class interleaved_operand {
  public:
@@ -101,4 +101,4 @@ inline std::optional<class_id> depth_order(tensor_egraph& graph, const tensor_ma
   return side.finish(product(a->side_by_side, b->side_by_side, f));
 }
 
-}  // namespace sinter::rules::matmul
+}  // namespace sinter::inline SINTER_ABI::rules::matmul

@@ -12,7 +12,7 @@
 
 #include <sinter/rules/matmul_sides.hpp>
 
-namespace sinter::rules::matmul {
+namespace sinter::inline SINTER_ABI::rules::matmul {
 
 // Which axis of an operand is contracted (k) and which stays: the rows of a, the columns of b.
 struct operand_axes {
@@ -161,4 +161,4 @@ std::optional<class_id> affine_inward(tensor_egraph& graph, const tensor_match& 
       ir::elementwise(Code, {product(a, scaled, f), ir::broadcast_to(t * s, target)}));
 }
 
-}  // namespace sinter::rules::matmul
+}  // namespace sinter::inline SINTER_ABI::rules::matmul

@@ -9,7 +9,7 @@
 #include <sinter/rules/reduction_sides.hpp>
 #include <sinter/rules/right_side.hpp>
 
-namespace sinter::rules::matmul {
+namespace sinter::inline SINTER_ABI::rules::matmul {
 
 struct flags {
   bool a = false, b = false;
@@ -178,4 +178,4 @@ inline std::optional<class_id> matrix_vector(tensor_egraph& graph, const tensor_
   return side.finish(ir::reduce(op::reduce_sum, ir::elementwise(op::mul, {a, factor}), last));
 }
 
-}  // namespace sinter::rules::matmul
+}  // namespace sinter::inline SINTER_ABI::rules::matmul

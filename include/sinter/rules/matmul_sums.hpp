@@ -13,7 +13,7 @@
 
 #include <sinter/rules/matmul_factors.hpp>
 
-namespace sinter::rules::matmul {
+namespace sinter::inline SINTER_ABI::rules::matmul {
 
 // ---- what does not need the product
 
@@ -252,4 +252,4 @@ std::optional<class_id> product_of_parts(tensor_egraph& graph, const tensor_matc
   return side.finish(sum);
 }
 
-}  // namespace sinter::rules::matmul
+}  // namespace sinter::inline SINTER_ABI::rules::matmul

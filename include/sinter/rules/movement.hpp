@@ -11,7 +11,7 @@
 #include <sinter/rules/movement_sides.hpp>
 #include <sinter/rules/rule.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace movement {
 
@@ -117,4 +117,4 @@ inline rule_table movement_rules() {
   return out;
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

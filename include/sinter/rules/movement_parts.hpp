@@ -14,7 +14,7 @@
 
 #include <sinter/rules/movement_sides.hpp>
 
-namespace sinter::rules::movement {
+namespace sinter::inline SINTER_ABI::rules::movement {
 
 inline constexpr std::string_view part_names[] = {"?a", "?b", "?c", "?d"};
 
@@ -208,4 +208,4 @@ inline std::optional<class_id> flip_units(tensor_egraph& graph, const tensor_mat
   return side.finish(ir::flip(x, mask));
 }
 
-}  // namespace sinter::rules::movement
+}  // namespace sinter::inline SINTER_ABI::rules::movement

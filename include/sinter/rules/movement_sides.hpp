@@ -8,7 +8,7 @@
 
 #include <sinter/rules/axis_groups.hpp>
 
-namespace sinter::rules::movement {
+namespace sinter::inline SINTER_ABI::rules::movement {
 
 // ---- one movement after another: (outer[?p] (inner[?q] ?x))
 
@@ -280,4 +280,4 @@ std::optional<class_id> concat_slices(tensor_egraph& graph, const tensor_match& 
   return side.finish(ir::slice(side["?x"], whole.start, whole.stop, whole.step));
 }
 
-}  // namespace sinter::rules::movement
+}  // namespace sinter::inline SINTER_ABI::rules::movement

@@ -13,7 +13,7 @@
 #include <sinter/rules/matmul_sums.hpp>
 #include <sinter/rules/rule.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace recognition {
 
@@ -217,4 +217,4 @@ inline rule_table recognition_rules() {
   };
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

@@ -10,7 +10,7 @@
 #include <sinter/rules/reduction_sides.hpp>
 #include <sinter/rules/rule.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace reduction {
 
@@ -103,4 +103,4 @@ inline rule_table reduction_rules() {
   return out;
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

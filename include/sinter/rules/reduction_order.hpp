@@ -11,7 +11,7 @@
 
 #include <sinter/rules/reduction_sides.hpp>
 
-namespace sinter::rules::reduction {
+namespace sinter::inline SINTER_ABI::rules::reduction {
 
 // (reduce_max[?p] (op ?x)) of an op that never decreases: the op of the largest element, once per
 // row.
@@ -161,4 +161,4 @@ inline std::optional<class_id> shifted_log_sum(tensor_egraph& graph, const tenso
   return side.finish(ir::unary(op::log, sum) + top);
 }
 
-}  // namespace sinter::rules::reduction
+}  // namespace sinter::inline SINTER_ABI::rules::reduction

@@ -6,7 +6,7 @@
 
 #include <sinter/rules/axis_groups.hpp>
 
-namespace sinter::rules::reduction {
+namespace sinter::inline SINTER_ABI::rules::reduction {
 
 inline std::int64_t axis_bit(int axis) { return std::int64_t{1} << axis; }
 
@@ -135,4 +135,4 @@ inline std::optional<class_id> sum_row_factor(tensor_egraph& graph, const tensor
                      ir::broadcast_to(s, side.root().shape()));
 }
 
-}  // namespace sinter::rules::reduction
+}  // namespace sinter::inline SINTER_ABI::rules::reduction

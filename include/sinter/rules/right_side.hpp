@@ -15,7 +15,7 @@
 #include <sinter/graph/unit_axes.hpp>
 #include <sinter/rules/language.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 using eqsat::class_id;
 using tensor_match = eqsat::match;
@@ -199,4 +199,4 @@ inline bool x_fills_root(const tensor_egraph& graph, const tensor_match& m) {
   return root_varies(graph, m) && shape_of(graph, m["?x"]) == shape_of(graph, m.root());
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

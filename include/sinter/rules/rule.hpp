@@ -12,7 +12,7 @@
 
 #include <sinter/rules/right_side.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 /// How a rule's two sides agree. What merely approximates is no rule: it never unites classes.
 enum class rounding : std::uint8_t {
@@ -79,4 +79,4 @@ struct tensor_rule {
 
 using rule_table = std::vector<tensor_rule>;
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

@@ -22,7 +22,7 @@
 #include <sinter/rules/strength.hpp>
 #include <sinter/rules/windows.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 /// Every rule, in an order that never changes. Made once; const and safe to read from several
 /// threads.
@@ -75,4 +75,4 @@ struct rule_policy {
   }
 };
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

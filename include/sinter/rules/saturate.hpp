@@ -19,7 +19,7 @@
 #include <sinter/rules/custom.hpp>
 #include <sinter/rules/rule_set.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 struct saturate_options {
   bool reassociate = true;            // false: only rules that give the same bits
@@ -261,4 +261,4 @@ inline saturation_report saturate(tensor_egraph& graph, const saturate_options& 
   return report;
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

@@ -8,7 +8,7 @@
 
 #include <sinter/rules/algebra.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace strength {
 
@@ -213,4 +213,4 @@ inline rule_table strength_rules() {
   };
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

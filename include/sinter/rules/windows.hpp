@@ -13,7 +13,7 @@
 #include <sinter/rules/reduction_order.hpp>
 #include <sinter/rules/rule.hpp>
 
-namespace sinter::rules {
+namespace sinter::inline SINTER_ABI::rules {
 
 namespace reduction {
 
@@ -104,4 +104,4 @@ inline rule_table window_rules() {
   return out;
 }
 
-}  // namespace sinter::rules
+}  // namespace sinter::inline SINTER_ABI::rules

@@ -13,7 +13,9 @@
 #include <string>
 #include <system_error>
 
-namespace sinter {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI {
 
 /// $XDG_CACHE_HOME/sinter, or ~/.cache/sinter where that is not set (or relative, which the
 /// specification has ignored). Empty if there is no home either.
@@ -57,4 +59,4 @@ inline bool write_cache_file(const std::filesystem::path& file, const std::strin
   return false;
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -11,7 +11,9 @@
 #include <string>
 #include <string_view>
 
-namespace sinter::debug {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::debug {
 
 /// What may be told; the words of SINTER_DEBUG are their names, separated by commas, or `all`.
 enum class topic : unsigned {
@@ -94,4 +96,4 @@ inline int next_function() {
   return ++last;
 }
 
-}  // namespace sinter::debug
+}  // namespace sinter::inline SINTER_ABI::debug

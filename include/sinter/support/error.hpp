@@ -7,7 +7,9 @@
 
 #include <stdexcept>
 
-namespace sinter {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI {
 
 /// Base of all errors thrown by sinter.
 struct error : std::runtime_error {
@@ -50,4 +52,4 @@ struct graph_error : error {
   using error::error;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

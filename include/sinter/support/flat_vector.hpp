@@ -12,7 +12,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace sinter {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI {
 
 /// A growing array of trivially copyable elements; capacity quadruples, because moving elements is
 /// what costs. Growing invalidates pointers, references and spans.
@@ -116,4 +118,4 @@ class flat_vector {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -11,11 +11,13 @@
 #include <new>
 #include <utility>
 
+#include <sinter/support/abi.hpp>
+
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Owns `bytes()` bytes, which only `grow` changes. A std::vector that doubles touches every page
 /// of every array that it leaves behind: an e-graph of a million nodes spent 40 % of its time in
@@ -103,4 +105,4 @@ class growing_memory {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -11,7 +11,9 @@
 #include <string_view>
 #include <type_traits>
 
-namespace sinter {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI {
 
 inline constexpr std::uint64_t hash_seed = 0x9e3779b97f4a7c15ULL;
 
@@ -62,4 +64,4 @@ constexpr std::uint64_t hash_string(std::string_view text, std::uint64_t seed = 
   return hash_range(text, seed);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

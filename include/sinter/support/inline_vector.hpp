@@ -14,7 +14,9 @@
 #include <initializer_list>
 #include <stdexcept>
 
-namespace sinter {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI {
 
 /// A vector of 0 to N elements without allocation. Elements beyond `size()` are kept
 /// value-initialised: two equal vectors are then equal member by member, which is what template
@@ -144,4 +146,4 @@ struct inline_vector {
   }
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

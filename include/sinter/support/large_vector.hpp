@@ -13,7 +13,7 @@
 
 #include <sinter/support/growing_memory.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// A growing array of trivially copyable elements. Growing invalidates pointers, references and
 /// spans.
@@ -93,4 +93,4 @@ class large_vector {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -13,7 +13,7 @@
 
 #include <sinter/support/members.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -68,4 +68,4 @@ inline constexpr std::array<std::string_view, member_count<S>> member_names =
       return std::array<std::string_view, member_count<S>>{detail::member_name<S, I>()...};
     }(std::make_index_sequence<member_count<S>>{});
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -9,7 +9,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace sinter {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI {
 
 /// The most members that a struct may have; more go into structs of their own, or a std::array.
 inline constexpr std::size_t max_members = 32;
@@ -186,4 +188,4 @@ constexpr auto members(S& s) {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

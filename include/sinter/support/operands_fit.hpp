@@ -6,7 +6,9 @@
 
 #include <cstdint>
 
-namespace sinter {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI {
 
 /// What a call of a fused function, or an expression that is evaluated, is checked by. The
 /// arguments say what is wrong: the kind of fault (graph/fault.hpp), the op, and the two numbers it
@@ -16,4 +18,4 @@ struct operands_fit {
   static constexpr bool value = Fault == decltype(Fault)::none;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

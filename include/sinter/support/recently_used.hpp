@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace sinter {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI {
 
 template <class Key, class Value>
 class recently_used {
@@ -49,4 +51,4 @@ class recently_used {
   std::size_t clock_ = 0;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

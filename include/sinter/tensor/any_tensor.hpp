@@ -15,7 +15,7 @@
 #include <sinter/tensor/storage.hpp>
 #include <sinter/tensor/tensor.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// A row-major array of any dtype and rank. Copies share the elements, which nobody changes: it is
 /// a result on its way into a `tensor`, to which it converts (`tensor<float, 2> y = f(x);`), or
@@ -95,4 +95,4 @@ class any_tensor {
   sinter::storage storage_;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <utility>
 
-namespace sinter {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI {
 
 /// Counts writes to the elements of a block. Shared by the block and all `contents` of it.
 class content_counter {
@@ -78,4 +80,4 @@ class contents {
   std::uint64_t writes_ = 0;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

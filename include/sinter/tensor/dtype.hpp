@@ -16,7 +16,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/narrow_float.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Narrow before wide, integers before floats: among C++ scalars the last decides.
 enum class dtype : std::uint8_t {
@@ -148,4 +148,4 @@ constexpr decltype(auto) dispatch(dtype d, Function&& f) {
   throw dtype_error("dispatch: the value is no dtype");
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

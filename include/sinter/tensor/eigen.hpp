@@ -21,7 +21,7 @@
 #include <sinter/tensor/tensor.hpp>
 #include <sinter/tensor/view.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -139,4 +139,4 @@ auto as_eigen(const view<T, E>& source) {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -15,7 +15,7 @@
 #include <sinter/support/error.hpp>
 #include <sinter/support/inline_vector.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// An extent that is known at run time only.
 inline constexpr std::int64_t dyn = -1;
@@ -147,4 +147,4 @@ inline void require_fits(const shape_vector& shape, const extents_spec& spec, co
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

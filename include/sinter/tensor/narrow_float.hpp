@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <limits>
 
-namespace sinter {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -142,4 +144,4 @@ concept NarrowFloat = std::same_as<T, float16> || std::same_as<T, bfloat16>;
 
 static_assert(sizeof(float16) == 2 && sizeof(bfloat16) == 2);
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

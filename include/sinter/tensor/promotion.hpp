@@ -8,7 +8,7 @@
 
 #include <sinter/tensor/dtype.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
@@ -64,4 +64,4 @@ constexpr bool embeds(dtype from, dtype to) {
   return promote(from, to) == to;
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -14,7 +14,7 @@
 
 #include <sinter/tensor/contents.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Alignment of every block, and the unit its size is rounded up to, in bytes.
 inline constexpr std::size_t storage_alignment = 64;
@@ -127,4 +127,4 @@ class storage {
   header* block_ = nullptr;
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -25,7 +25,7 @@
 #include <sinter/tensor/extents.hpp>
 #include <sinter/tensor/storage.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 template <class T, extents_spec E>
 class tensor;
@@ -449,4 +449,4 @@ bool operator==(const tensor<T, E>& a, const tensor<T, F>& b) {
   return a.shape() == b.shape() && std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

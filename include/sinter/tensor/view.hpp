@@ -20,7 +20,7 @@
 #include <sinter/tensor/extents.hpp>
 #include <sinter/tensor/tensor.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// What std::mdspan and its relatives have in common: enough to borrow their elements without
 /// knowing the type.
@@ -247,4 +247,4 @@ auto make_view(std::span<T, N> source) {
   return view(source);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

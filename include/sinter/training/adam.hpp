@@ -4,7 +4,7 @@
 
 #include <sinter/training/state.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 template <class Model>
 struct adam_state {
@@ -57,4 +57,4 @@ constexpr adam adam_w(double weight_decay = 0.01) {
   return {.weight_decay = weight_decay, .decoupled = true};
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

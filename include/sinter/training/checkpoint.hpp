@@ -14,7 +14,7 @@
 #include <sinter/files/safetensors.hpp>
 #include <sinter/support/error.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// What a parameter is called in a file, from its path of members ("hidden.weight"): for files that
 /// others wrote.
@@ -64,4 +64,4 @@ void load_checkpoint(const std::string& path, S& s, const parameter_naming& nami
   s = std::move(loaded);
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -4,7 +4,7 @@
 
 #include <sinter/training/state.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Each derivative between -limit and limit. A struct of handles of the same shapes.
 template <HandleStructure S>
@@ -35,4 +35,4 @@ constexpr S clip_by_global_norm(const S& gradients, double limit) {
   return out;
 }
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

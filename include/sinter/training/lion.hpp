@@ -4,7 +4,7 @@
 
 #include <sinter/training/state.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 template <class Model>
 struct lion_state {
@@ -35,4 +35,4 @@ struct lion {
   }
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sinter::schedules {
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::schedules {
 
 /// Always `rate`.
 constexpr auto constant(double rate) {
@@ -60,4 +62,4 @@ constexpr auto warm_up(std::int64_t steps, Schedule schedule) {
       steps, schedule);
 }
 
-}  // namespace sinter::schedules
+}  // namespace sinter::inline SINTER_ABI::schedules

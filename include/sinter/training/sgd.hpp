@@ -4,7 +4,7 @@
 
 #include <sinter/training/state.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 template <class Model>
 struct sgd_state {
@@ -52,4 +52,4 @@ struct sgd {
   }
 };
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI

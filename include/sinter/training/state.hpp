@@ -10,7 +10,7 @@
 
 #include <sinter/expr/expr.hpp>
 
-namespace sinter {
+namespace sinter::inline SINTER_ABI {
 
 /// Zeros in the shapes of a struct of tensors.
 template <class S>
@@ -47,4 +47,4 @@ constexpr void for_each_trained(const Model& model, const Model& gradients, F f)
 
 }  // namespace detail
 
-}  // namespace sinter
+}  // namespace sinter::inline SINTER_ABI
