@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The network of examples/fashion_cnn: it learns to tell patterns apart, and goes on from a
+// A convolutional network: it learns to tell patterns apart, and goes on from a
 // checkpoint with the bits of a run that did not stop.
 // component: safetensors
-#include "../examples/support/convolutional_network.hpp"
+#include "support/convolutional_network.hpp"
 
 #include <cstdint>
 #include <filesystem>
