@@ -124,6 +124,7 @@ def entries_of(path):
             whole = whole_struct(lines, i, after)
             # What a constructor does with its members is no part of the declaration.
             text_alone = re.sub(r"\)\s*(noexcept)?\s*:\s(?!:).*$", ")", text, flags=re.S)
+            text_alone = re.sub(r"^(\s*)inline (?=\w)", r"\1", text_alone, flags=re.M)
             declarations.append(whole or text_alone.rstrip(" ") + ("" if text.endswith(";") else ";"))
             is_type = re.match(r"\s*(template[^;]*?>\s*)?(requires[^\n]*\s*)?(class|struct)\s+(\w+)", text)
             i = i + text.count("\n") + 1 if is_type and not whole else after
@@ -150,7 +151,8 @@ def introduction(lines):
     for line in lines[1:]:
         if not line.startswith("//"):
             break
-        out.append(line[3:])
+        # What is indented is code.
+        out.append(re.sub(r"^  (?=\s*\S)", "    ", line[3:]))
     return re.sub(r"^\n+|\n+$", "", "\n".join(out))
 
 

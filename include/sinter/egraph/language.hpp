@@ -6,15 +6,16 @@
 //
 //   struct my_language {
 //     static constexpr std::array operators{operator_info{"add", 2, true}, ...};
-//     using data = ...;                                                  // analysis data of a
-//     class data make(const egraph<my_language>&, enode_view);                 // data of a new
-//     node merge_result merge(data& into, const data& from);                  // join of two
-//     classes void modify(egraph<my_language>&, class_id);                       // may add nodes
-//     and unite bool can_unite(const data&, const data&);                          // false: the
-//     union is refused and counted static constexpr bool parse_literal(std::string_view, double&);
-//     // `0`, `1.5` in patterns bool matches_literal(const egraph<my_language>&, class_id, double);
-//     class_id add_literal(egraph<my_language>&, double, class_id root); // root: the class that
-//     the rule matched std::string payload_text(std::uint16_t op, std::uint32_t payload);
+//     using data = ...;                                   // analysis data of a class
+//     data make(const egraph<my_language>&, enode_view);  // data of a new node
+//     merge_result merge(data& into, const data& from);   // join of two classes
+//     void modify(egraph<my_language>&, class_id);        // may add nodes and unite
+//     bool can_unite(const data&, const data&);           // false: the union is refused, counted
+//     static constexpr bool parse_literal(std::string_view, double&);  // `0`, `1.5` in patterns
+//     bool matches_literal(const egraph<my_language>&, class_id, double);
+//     // root: the class that the rule matched
+//     class_id add_literal(egraph<my_language>&, double, class_id root);
+//     std::string payload_text(std::uint16_t op, std::uint32_t payload);
 //   };
 #pragma once
 
