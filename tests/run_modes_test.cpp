@@ -3,7 +3,9 @@
 // not spread, results that no cache holds go past the caches. Text, verifier, interpreter and
 // executor agree on them.
 #include <bit>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -40,16 +42,23 @@ sinter::program_code code() {
   return out;
 }
 
+// The commands of a plan point to regions that its program owns.
+struct bound_plan {
+  std::unique_ptr<sinter::program> owner;
+  exec::lowered_plan plan;
+};
+
 // What is bound where the caches hold so many bytes; all levels agree on it.
-exec::lowered_plan checked(const test_support::lowered_case& c, double last_level_bytes) {
+bound_plan checked(const test_support::lowered_case& c, double last_level_bytes) {
   sinter::planning::machine machine;
   machine.last_level_bytes = last_level_bytes;
   const sinter::program_code all = code();
-  sinter::program p(c.graph, all, {.machine = machine});
-  test_support::lowered_graph low = test_support::lower(p, c.arguments);
+  auto p =
+      std::make_unique<sinter::program>(c.graph, all, sinter::program_options{.machine = machine});
+  test_support::lowered_graph low = test_support::lower(*p, c.arguments);
   CAPTURE(low.text);
   REQUIRE(low.plans.size() == 1);
-  const exec::known_kernels known = test_support::kernels_of(p);
+  const exec::known_kernels known = test_support::kernels_of(*p);
   exec::verify_lowered(low.plans[0], known.table);
   const std::string text = to_text(low.plans[0]);
   const exec::lowered_plan back = exec::parse_lowered(text, known);
@@ -57,13 +66,12 @@ exec::lowered_plan checked(const test_support::lowered_case& c, double last_leve
   const auto interpreted = test_support::interpret(low, {&back, 1});
   for (std::size_t k = 0; k < interpreted.size(); ++k)
     CHECK(interpreted[k].bytes == low.out[k].bytes);
-  // Kernels and structures are this function's.
-  return low.plans[0];
+  return {std::move(p), low.plans[0]};
 }
 
-std::vector<command> commands_of(const exec::lowered_plan& plan) {
+std::vector<command> commands_of(const bound_plan& bound) {
   std::vector<command> out;
-  for (const exec::lowered_nest& n : plan.nests)
+  for (const exec::lowered_nest& n : bound.plan.nests)
     if (const auto* tiles = std::get_if<exec::lowered_tiles>(&n))
       out.insert(out.end(), tiles->program.commands.begin(), tiles->program.commands.end());
   return out;
@@ -174,10 +182,10 @@ TEST_CASE("what is read again does not go past the caches") {
 TEST_CASE("modes that do not fit their command are refused") {
   const sinter::exec::kernel_table kernels = code().kernels;
   const auto f = [](auto x, auto row, auto column) { return (x + row) * column; };
-  exec::lowered_plan sound = checked(
+  bound_plan sound = checked(
       test_support::make_case("", f, noise({37, 300}), noise({300}, 2), noise({37, 1}, 3)), 64);
   const auto message = [&](auto corrupt) {
-    exec::lowered_plan broken = sound;
+    exec::lowered_plan broken = sound.plan;
     auto& p = std::get<exec::lowered_tiles>(broken.nests[0]).program;
     corrupt(p, p.commands[0]);
     try {
