@@ -20,9 +20,11 @@ import sys
 from pathlib import Path
 
 PRELUDE = """#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <string>
 #include <vector>
