@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/sinter)
 
-install(TARGETS sinter EXPORT sinter-targets FILE_SET HEADERS)
+install(TARGETS sinter EXPORT sinter-targets FILE_SET HEADERS FILE_SET separate)
 install(TARGETS sinter_components FILE_SET HEADERS)
 install(EXPORT sinter-targets NAMESPACE sinter:: DESTINATION ${package_dir})
 

@@ -192,8 +192,8 @@ TEST_CASE("an element-wise op in fused functions, expressions and builders") {
 TEST_CASE("operands broadcast, numbers are operands, and every derivative is there") {
   auto f = sn::fuse([](auto x, auto slope) {
     const auto y = sn::custom<leaky>(x, slope);
-    const auto [dx, ds] = sn::gradients(sn::sum(y * y), x, slope);
-    return sn::outputs(y, dx, ds, sn::jvp(y, x, x, slope, slope));
+    const auto slopes = sn::gradients(sn::sum(y * y), x, slope);
+    return sn::outputs(y, slopes[0], slopes[1], sn::jvp(y, x, x, slope, slope));
   });
   const sn::tensor<double, 2> x = numbers<double>(4, 3);
   const sn::tensor<double, 1> slope{0.1, 0.2, 0.3};
@@ -364,7 +364,12 @@ TEST_CASE("graphs with custom ops: nodes, text, the reference interpreter") {
 
 TEST_CASE(
     "the reference interpreter merges the axes that an op leaves alone, as kernels have them") {
-  for (const auto& [shape, last] : {std::pair{sn::shape_vector{2, 2, 3}, 3.0}, {{12}, 12.0}}) {
+  struct example {
+    sn::shape_vector shape;
+    double last;
+  };
+  for (const example& each : {example{{2, 2, 3}, 3}, example{{12}, 12}}) {
+    const sn::shape_vector& shape = each.shape;
     ir::graph g;
     ir::symbolic_shape dims;
     for (std::int64_t extent : shape) dims.push_back(ir::dim(extent));
@@ -373,7 +378,7 @@ TEST_CASE(
     const auto r = ir::interpret(g, std::vector{ir::filled(dtype::f32, shape, 1)});
     CHECK(r[0].shape == shape);
     CHECK(r[0].data[2] == 3);
-    CHECK(r[0].data.back() == last);
+    CHECK(r[0].data.back() == each.last);
   }
 }
 

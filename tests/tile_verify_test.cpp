@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -27,7 +28,7 @@ struct corruption {
   std::function<void(tile_program&)> apply;
 };
 
-const lowered_plan& plan_of(const std::string& name) {
+const lowered_plan& plan_of(std::string_view name) {
   static const sinter::program_code code = sinter::detail::all_code();
   static std::vector<std::pair<std::string, lowered_plan>> known;
   static std::vector<std::unique_ptr<sinter::program>> programs;
@@ -41,7 +42,7 @@ const lowered_plan& plan_of(const std::string& name) {
     }
   for (const auto& each : known)
     if (each.first == name) return each.second;
-  throw sinter::graph_error("no case " + name);
+  throw sinter::graph_error("no case " + std::string(name));
 }
 
 const kernel_table& kernels() {

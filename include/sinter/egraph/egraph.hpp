@@ -33,7 +33,8 @@
 namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Thrown by `egraph::add` when the node would exceed the limit set with `set_node_limit`. Nothing
-/// was added.
+/// was added. Without exceptions (support/error.hpp) `add` goes beyond the limit and notes that it
+/// is reached; the runner then stops behind the block of matches under way.
 struct node_limit_error : error {
   using error::error;
 };

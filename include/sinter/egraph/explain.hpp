@@ -92,7 +92,7 @@ class explanation_writer {
 
   void replace(term_id part, explanation_step step) {
     if (steps_.size() == max_steps_) {
-      throw error("explanation: more than " + std::to_string(max_steps_) + " steps");
+      raise(error("explanation: more than " + std::to_string(max_steps_) + " steps"));
     }
     std::vector<term_id> above;  // from the root down
     term_id at = whole_;
@@ -147,10 +147,10 @@ class explanation_writer {
 template <class Language>
 const proof_record& record_of(const egraph<Language>& graph, term_id from, term_id to) {
   const proof_record* record = graph.proofs();
-  if (record == nullptr) throw error("explanation: the e-graph was built without record_proofs()");
+  if (record == nullptr) raise(error("explanation: the e-graph was built without record_proofs()"));
   if (from >= record->terms().size() || to >= record->terms().size())
-    throw error("explanation: the e-graph has no such term");
-  if (!record->connected(from, to)) throw error("explanation: the terms are not equal");
+    raise(error("explanation: the e-graph has no such term"));
+  if (!record->connected(from, to)) raise(error("explanation: the terms are not equal"));
   return *record;
 }
 
@@ -198,10 +198,10 @@ template <class Language>
 explanation explain(const egraph<Language>& graph, class_id from, class_id to,
                     std::size_t max_steps = default_max_steps) {
   const proof_record* record = graph.proofs();
-  if (record == nullptr) throw error("explanation: the e-graph was built without record_proofs()");
+  if (record == nullptr) raise(error("explanation: the e-graph was built without record_proofs()"));
   if (from >= graph.class_id_end() || to >= graph.class_id_end())
-    throw error("explanation: the e-graph has no such class");
-  if (graph.find(from) != graph.find(to)) throw error("explanation: the terms are not equal");
+    raise(error("explanation: the e-graph has no such class"));
+  if (graph.find(from) != graph.find(to)) raise(error("explanation: the terms are not equal"));
   return explain_terms(graph, record->founder(from), record->founder(to), max_steps);
 }
 

@@ -66,8 +66,8 @@ class extraction_problem_builder {
   void add_option(std::uint32_t owner, node_id id, double cost,
                   std::span<const std::uint32_t> targets) {
     if (std::isnan(cost) || cost == -std::numeric_limits<double>::infinity()) {
-      throw error("extract: the cost of node " + std::to_string(id) + " is " +
-                  std::to_string(cost) + ", expected a number or plus infinity");
+      raise(error("extract: the cost of node " + std::to_string(id) + " is " +
+                  std::to_string(cost) + ", expected a number or plus infinity"));
     }
     if (std::isinf(cost)) return;
     sorted_.assign(targets.begin(), targets.end());

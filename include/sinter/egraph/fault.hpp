@@ -16,8 +16,8 @@
 namespace sinter::inline SINTER_ABI::eqsat {
 
 [[noreturn]] inline void throw_pattern_error(std::string_view problem, const pattern_fault& fault) {
-  throw error("pattern \"" + std::string(fault.text) + "\": " + std::string(problem) + " '" +
-              std::string(fault.token) + "'");
+  raise(error("pattern \"" + std::string(fault.text) + "\": " + std::string(problem) + " '" +
+              std::string(fault.token) + "'"));
 }
 
 [[noreturn]] inline void pattern_has_an_unknown_operator(const pattern_fault& fault) {

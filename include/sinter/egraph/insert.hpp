@@ -12,19 +12,20 @@
 #include <utility>
 
 #include <sinter/egraph/egraph.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
 template <class Language>
 void egraph<Language>::check_arity(std::uint16_t op, std::size_t count) {
   if (op >= Language::operators.size()) {
-    throw error("e-graph: no operator number " + std::to_string(op) + " in this language");
+    raise(error("e-graph: no operator number " + std::to_string(op) + " in this language"));
   }
   const int arity = Language::operators[op].arity;
   if (arity >= 0 ? count != static_cast<std::size_t>(arity)
                  : count > std::numeric_limits<std::uint16_t>::max()) {
-    throw error("e-graph: " + std::string(Language::operators[op].name) + " takes " +
-                std::to_string(arity) + " children, not " + std::to_string(count));
+    raise(error("e-graph: " + std::string(Language::operators[op].name) + " takes " +
+                std::to_string(arity) + " children, not " + std::to_string(count)));
   }
 }
 
@@ -32,7 +33,8 @@ template <class Language>
 void egraph<Language>::require_room() {
   if (live_nodes_ < node_limit_) return;
   node_limit_reached_ = true;
-  throw node_limit_error("e-graph: limit of " + std::to_string(node_limit_) + " nodes reached");
+  if (has_exceptions)
+    raise(node_limit_error("e-graph: limit of " + std::to_string(node_limit_) + " nodes reached"));
 }
 
 template <class Language>

@@ -12,6 +12,7 @@
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/program.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -98,7 +99,7 @@ class left_instance {
       }
       return node.id;
     }
-    throw error("e-graph: a match whose nodes are gone");
+    raise(error("e-graph: a match whose nodes are gone"));
   }
 
   // A term without variables or literals was looked up as a whole: registers tell its class only.

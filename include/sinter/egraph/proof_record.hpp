@@ -251,7 +251,7 @@ class proof_record {
       std::size_t j = 0;
       while (j < b.size() && (taken[j] || !connected(a[i], b[j]))) ++j;
       if (j == b.size() || !commutative)
-        throw error("e-graph: a congruence whose children are not equal");
+        raise(error("e-graph: a congruence whose children are not equal"));
       taken[j] = true;
       permutations_.push_back(static_cast<std::uint16_t>(j));
     }

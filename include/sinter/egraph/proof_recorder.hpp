@@ -26,14 +26,14 @@ class proof_recorder {
   using graph = egraph<Language>;
 
   static void start(graph& g) {
-    if (!g.nodes_.empty()) throw error("e-graph: proofs are recorded from the first node on");
+    if (!g.nodes_.empty()) raise(error("e-graph: proofs are recorded from the first node on"));
     g.proofs_.emplace();
     g.hooks_ = &hooks;
   }
 
   /// Throws unless proofs are recorded.
   static proof_record& record(graph& g) {
-    if (!g.proofs_) throw error("e-graph: no proofs are recorded");
+    if (!g.proofs_) raise(error("e-graph: no proofs are recorded"));
     return *g.proofs_;
   }
 

@@ -120,15 +120,17 @@ void egraph<Language>::run_modify() {
     for (const class_id id : queue) class_records_[id].modify_pending = false;
     for (std::size_t i = 0; i < queue.size(); ++i) {
       const class_id id = find(queue[i]);
-      try {
-        if (hooks_ != nullptr) [[unlikely]] {
-          hooks_->modify(*this, id);
-        } else {
-          language_.modify(*this, id);
-        }
-      } catch (const node_limit_error&) {
-        for (; i < queue.size(); ++i) queue_modify(find(queue[i]));
-      }
+      attempt<node_limit_error>(
+          [&] {
+            if (hooks_ != nullptr) [[unlikely]] {
+              hooks_->modify(*this, id);
+            } else {
+              language_.modify(*this, id);
+            }
+          },
+          [&](const node_limit_error&) {
+            for (; i < queue.size(); ++i) queue_modify(find(queue[i]));
+          });
     }
   }
 }

@@ -47,7 +47,7 @@ class match {
   template <std::size_t N>
   static std::size_t index(const inline_vector<variable_name, N>& names, std::string_view name) {
     const int found = find_name(names, name);
-    if (found < 0) throw error("match: the rule's left side binds no '" + std::string(name) + "'");
+    if (found < 0) raise(error("match: the rule's left side binds no '" + std::string(name) + "'"));
     return static_cast<std::size_t>(found);
   }
 

@@ -104,7 +104,7 @@ class runner {
       states_[i].disabled = value;
       known = true;
     }
-    if (!known) throw error("no rule is called '" + std::string(name) + "'");
+    if (!known) raise(error("no rule is called '" + std::string(name) + "'"));
   }
 
   void start(const limits& limit, const scheduler& schedule) {
@@ -247,14 +247,16 @@ class runner {
     const std::span<const std::uint32_t> all(matches_.data(), states_[i].end_match);
     const std::size_t block = match_block * match_layout::of(rules_[i]).size();
     bool complete = true;
-    try {
-      for (std::size_t at = states_[i].first_match; complete && at < all.size(); at += block) {
-        complete = !expired();
-        if (complete) applier.apply(all.subspan(at, std::min(block, all.size() - at)));
-      }
-    } catch (const node_limit_error&) {
-      complete = false;
-    }
+    attempt<node_limit_error>(
+        [&] {
+          for (std::size_t at = states_[i].first_match; complete && at < all.size(); at += block) {
+            complete = !expired();
+            if (complete) applier.apply(all.subspan(at, std::min(block, all.size() - at)));
+            // Without exceptions nodes are added beyond the limit: those of one block at most.
+            if (!has_exceptions && graph_.node_limit_reached()) complete = false;
+          }
+        },
+        [&](const node_limit_error&) { complete = false; });
     result_.rules[i].applications += applier.applications();
     return complete;
   }

@@ -83,9 +83,9 @@ class binding {
       const auto number = static_cast<std::size_t>(b.number);
       if (b.place != planning::place::argument || number >= arguments.size()) continue;
       if (arguments[number].strides.size() != view.shape.size())
-        throw shape_error("executor: argument " + std::to_string(number) + " has " +
+        raise(shape_error("executor: argument " + std::to_string(number) + " has " +
                           std::to_string(arguments[number].strides.size()) +
-                          " strides, its shape is " + to_string(view.shape));
+                          " strides, its shape is " + to_string(view.shape)));
       view.strides = arguments[number].strides;
     }
   }
@@ -117,8 +117,8 @@ class binding {
     for (std::size_t i = access.steps.size(); i-- > 0;) apply(access.steps[i], at);
     const shape_vector seen = evaluate(access.shape);
     if (at.shape != seen && !try_reshape(at, seen))
-      throw graph_error("executor: an access sees " + to_string(seen) + " where its buffer gives " +
-                        to_string(at.shape));
+      raise(graph_error("executor: an access sees " + to_string(seen) + " where its buffer gives " +
+                        to_string(at.shape)));
     return at;
   }
 
@@ -179,8 +179,9 @@ class binding {
 
   void require(bool holds, const planning::view_step& step, const strided_view& at) const {
     if (!holds)
-      throw graph_error("executor: " + std::string(ir::name(step.code)) + " to " +
-                        to_string(evaluate(step.result)) + " is no view of " + to_string(at.shape));
+      raise(graph_error("executor: " + std::string(ir::name(step.code)) + " to " +
+                        to_string(evaluate(step.result)) + " is no view of " +
+                        to_string(at.shape)));
   }
 
   const planning::plan* plan_;

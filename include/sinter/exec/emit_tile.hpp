@@ -14,6 +14,7 @@
 #include <sinter/exec/schedule_tile.hpp>
 #include <sinter/exec/slot_assigner.hpp>
 #include <sinter/exec/tile_program.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -130,8 +131,8 @@ class tile_emitter {
     bound_value& v = s_.value_of(i);
     const dtype type = s_.step(i).type;
     if (v.extent == value_class::full)
-      throw graph_error("executor: " + s_.nest().label +
-                        ": a value per element where one per row is expected");
+      raise(graph_error("executor: " + s_.nest().label +
+                        ": a value per element where one per row is expected"));
     if (v.extent == value_class::row || p_.row_capacity == 1) return v.at;
     // Once per task where the row values are the task's own.
     if (!v.row_vector.valid())
@@ -191,8 +192,8 @@ class tile_emitter {
         c.attribute = step.attribute;
         const location key = s_.value_of(step.operands[0]).at;
         if (key.extent != value_class::single || s_.step(step.operands[0]).type != dtype::i64)
-          throw graph_error("executor: " + s_.nest().label +
-                            ": the key of random numbers is one i64");
+          raise(graph_error("executor: " + s_.nest().label +
+                            ": the key of random numbers is one i64"));
         add(list, c, {&key, 1});
         return;
       }
@@ -215,8 +216,8 @@ class tile_emitter {
       const bound_value& v = s_.value_of(o);
       if (is_scalar_operand(step, k) || broadcasts(c, v)) {
         if (v.extent == value_class::full)
-          throw graph_error("executor: " + s_.nest().label + ": leaf " + std::to_string(k) +
-                            " of a fused instruction is a scalar, its operand is not");
+          raise(graph_error("executor: " + s_.nest().label + ": leaf " + std::to_string(k) +
+                            " of a fused instruction is a scalar, its operand is not"));
         operands.push_back(v.at);
         c.by_row =
             c.by_row || (v.extent == value_class::row && extent != value_class::single && rows > 1);
@@ -305,9 +306,9 @@ class tile_emitter {
     c.function = map_kernel(kernels_, c);
     c.run_rows = map_rows_kernel(kernels_, c);
     if (c.function == nullptr)
-      throw dtype_error("executor: no kernel for " + std::string(map_name(c)) + " on " +
+      raise(dtype_error("executor: no kernel for " + std::string(map_name(c)) + " on " +
                         std::string(sinter::name(c.operand_type)) + " yielding " +
-                        std::string(sinter::name(step.type)));
+                        std::string(sinter::name(step.type))));
   }
 
   // A value that is the same for all rows: read where it is, or computed once per task.
@@ -487,8 +488,8 @@ class tile_emitter {
     reduction.type = s_.step(operand).type;
     reduction.kernels = &kernels_.reduction(reduction.monoid, reduction.type);
     if (reduction.kernels->row == nullptr)
-      throw dtype_error("executor: no kernel for " + std::string(ir::name(step.code)) + " on " +
-                        std::string(sinter::name(s_.step(operand).type)));
+      raise(dtype_error("executor: no kernel for " + std::string(ir::name(step.code)) + " on " +
+                        std::string(sinter::name(s_.step(operand).type))));
     reduction.phase = s_.ready(operand);
     reduction.offset = accumulators_;
     if (i != s_.facts().column_reduction) {

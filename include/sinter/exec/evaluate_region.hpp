@@ -31,8 +31,8 @@ inline constexpr bool result_is_truth = is_truth(R, R.leaf_count + R.node_count 
 template <ir::region R, int U>
 struct region_values {
   static constexpr std::size_t count = std::size_t{R.leaf_count} + std::size_t{R.node_count};
-  simd<region_type<R>> number[count][U];
-  simd_mask<region_type<R>> truth[count][U];
+  simd<region_type<R>> number[count][std::size_t{U}];
+  simd_mask<region_type<R>> truth[count][std::size_t{U}];
 
   template <int Operand>
   [[gnu::always_inline]] auto& at(std::size_t u) {

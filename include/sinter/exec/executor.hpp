@@ -70,19 +70,20 @@ class executor {
     };
     const bool first = !ever_bound_;
     bound_ = false;
-    if (first) {
-      // Extents that belong together may not at the corner: then memory grows when it is needed.
-      try {
-        symbols_.clear();
-        for (std::int64_t value : symbol_values) {
-          const auto positive = static_cast<std::uint64_t>(std::max(value, std::int64_t{1}));
-          symbols_.push_back(static_cast<std::int64_t>(std::bit_ceil(positive)));
-        }
-        set_layouts();
-        bind_nests();
-      } catch (const error&) {
-        need_ = {};
-      }
+    // Extents that belong together may not at the corner: then memory grows when it is needed, as
+    // it always does without exceptions.
+    if (first && has_exceptions) {
+      attempt<error>(
+          [&] {
+            symbols_.clear();
+            for (std::int64_t value : symbol_values) {
+              const auto positive = static_cast<std::uint64_t>(std::max(value, std::int64_t{1}));
+              symbols_.push_back(static_cast<std::int64_t>(std::bit_ceil(positive)));
+            }
+            set_layouts();
+            bind_nests();
+          },
+          [&](const error&) { need_ = {}; });
     }
     symbols_.assign(symbol_values.begin(), symbol_values.end());
     set_layouts();
@@ -122,7 +123,7 @@ class executor {
   template <class Observer>
   void run(std::span<const void* const> arguments, std::span<void* const> outputs,
            std::span<std::byte* const> prepared, Observer&& after_nest) {
-    if (!bound_) throw graph_error("executor: run before bind");
+    if (!bound_) raise(graph_error("executor: run before bind"));
     provide_memory();
     for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
       const planning::buffer& b = plan_->buffers[i];

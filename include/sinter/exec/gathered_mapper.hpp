@@ -116,7 +116,7 @@ class gathered_mapper {
       }
       if (done >= size) return out;
     }
-    T lane[size];
+    T lane[std::size_t{size}];
     for (std::int64_t k = 0; k < size; ++k) lane[k] = base_[apart + table.offsets[i + k]];
     return ploadu<Packet>(lane);
   }

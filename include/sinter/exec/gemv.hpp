@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -19,8 +20,8 @@ namespace detail {
 // row hide the latency of the multiply-add.
 template <int R, Floating T>
 void dot_rows(std::int64_t k, const T* matrix, std::int64_t stride, const T* x, T* sums) {
-  simd<T> even[R];
-  simd<T> odd[R];
+  simd<T> even[std::size_t{R}];
+  simd<T> odd[std::size_t{R}];
   for (int r = 0; r < R; ++r) even[r] = odd[r] = simd<T>(T(0));
   std::int64_t p = 0;
   for (; p + 2 * lanes<T> <= k; p += 2 * lanes<T>) {
@@ -50,7 +51,7 @@ void dot_rows(std::int64_t k, const T* matrix, std::int64_t stride, const T* x, 
 // y += x[0] row 0 + x[1] row 1 + ... for U registers of y.
 template <int U, Floating T>
 void add_rows(std::int64_t rows, const T* matrix, std::int64_t stride, const T* x, T* y) {
-  simd<T> sum[U];
+  simd<T> sum[std::size_t{U}];
   for (int u = 0; u < U; ++u) sum[u] = load<T>(y + u * lanes<T>);
   for (std::int64_t p = 0; p < rows; ++p) {
     const T* row = matrix + p * stride;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include <sinter/exec/partial.hpp>
@@ -42,14 +43,14 @@ template <int R, int W, bool Whole, Floating T>
 void multiply_tile(std::int64_t depth, placed_matrix<T> a, const T* b, std::int64_t ldb,
                    tile_target<T> c, std::int64_t rest) {
   constexpr std::int64_t ahead = 8;
-  simd<T> sum[R][W];
+  simd<T> sum[std::size_t{R}][std::size_t{W}];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 3
     for (int w = 0; w < W; ++w) sum[r][w] = simd<T>(T(0));
   for (std::int64_t p = 0; p < depth; ++p) {
     const T* const row = b + p * ldb;
-    simd<T> right[W];
+    simd<T> right[std::size_t{W}];
 #pragma GCC unroll 3
     for (int w = 0; w < W; ++w) {
       __builtin_prefetch(row + ahead * ldb + w * lanes<T>);

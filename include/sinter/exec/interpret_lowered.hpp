@@ -152,8 +152,8 @@ class plan_interpreter {
     if (n.checked_first != first) return;
     for (std::int64_t i = 0; i < element_count(n.view.shape); ++i)
       if (const std::int64_t value = index(n, i); value < 0 || value >= n.extent)
-        throw index_error(std::string(op) + ": index " + std::to_string(value) +
-                          " is outside of extent " + std::to_string(n.extent));
+        raise(index_error(std::string(op) + ": index " + std::to_string(value) +
+                          " is outside of extent " + std::to_string(n.extent)));
   }
 
   void run(const lowered_gather& n) const {

@@ -265,7 +265,7 @@ inline constexpr online_softmax online_softmax_functions{
 
 /// Of f32 or f64; throws dtype_error for others, which have no softmax.
 inline const online_softmax& online_softmax_of(dtype type) {
-  if (!is_floating(type)) throw dtype_error("executor: no softmax of " + std::string(name(type)));
+  if (!is_floating(type)) raise(dtype_error("executor: no softmax of " + std::string(name(type))));
   return type == dtype::f32 ? detail::online_softmax_functions<float>
                             : detail::online_softmax_functions<double>;
 }

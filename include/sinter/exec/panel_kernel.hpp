@@ -13,6 +13,8 @@
 #include <Eigen/Core>
 // clang-format on
 
+#include <sinter/support/abi.hpp>
+
 namespace sinter::inline SINTER_ABI::exec::detail {
 
 /// An element of the packed left side.

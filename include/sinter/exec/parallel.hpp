@@ -80,6 +80,36 @@ class one_thread {
 #endif
 };
 
+/// What several threads run, each in a guard: keeps the first exception for the thread that started
+/// them. Where exceptions are switched off there is none to keep.
+class first_failure {
+ public:
+  bool happened() const { return happened_.load(std::memory_order_relaxed); }
+
+  template <class F>
+  void guard(F&& f) {
+#ifdef __cpp_exceptions
+    try {
+      f();
+    } catch (...) {
+      // The first to fail owns `failure_`; what joins the threads makes it visible to the caller.
+      if (!happened_.exchange(true)) failure_ = std::current_exception();
+    }
+#else
+    f();
+#endif
+  }
+
+  /// Behind what joins the threads.
+  void rethrow() const {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::atomic<bool> happened_{false};
+  std::exception_ptr failure_;
+};
+
 /// Calls f(task, thread) for every task in [0, tasks), each exactly once; consecutive tasks go to
 /// the same thread. `thread` is smaller than thread_count() and unique among the calls that run at
 /// the same time, so it may index scratch memory. Runs in the caller, in order, where the work
@@ -90,25 +120,17 @@ void parallel_for(std::int64_t tasks, double estimated_nanoseconds, F f) {
 #ifdef _OPENMP
   if (pays_for_threads(tasks, estimated_nanoseconds) && thread_count() > 1) {
     // An exception must not leave a parallel region.
-    std::atomic<bool> failed{false};
-    std::exception_ptr failure;
+    first_failure failure;
     const int threads = static_cast<int>(tasks < thread_count() ? tasks : thread_count());
 #pragma omp parallel num_threads(threads)
     {
       const int thread = omp_get_thread_num();
 #pragma omp for schedule(static)
       for (std::int64_t task = 0; task < tasks; ++task) {
-        if (failed.load(std::memory_order_relaxed)) continue;
-        try {
-          f(task, thread);
-        } catch (...) {
-          // The first to fail owns `failure`; the region's closing barrier makes it visible to the
-          // caller.
-          if (!failed.exchange(true)) failure = std::current_exception();
-        }
+        if (!failure.happened()) failure.guard([&] { f(task, thread); });
       }
     }
-    if (failed) std::rethrow_exception(failure);
+    failure.rethrow();
     return;
   }
 #else

@@ -28,7 +28,7 @@ namespace sinter::inline SINTER_ABI::exec {
 /// The matrix product of a dtype. Throws dtype_error if there is none.
 inline gemm_function product_kernel(const kernel_table& kernels, dtype type) {
   if (const gemm_function found = kernels.product(type)) return found;
-  throw dtype_error("executor: no matrix product for " + std::string(name(type)));
+  raise(dtype_error("executor: no matrix product for " + std::string(name(type))));
 }
 
 /// The step that is the product of a nest, the first of two. Throws graph_error, with this reason,

@@ -190,7 +190,7 @@ template <monoid M, Floating T>
 template <monoid M, int U, Floating T>
 void reduce_strip(std::int64_t rows, const T* x, std::int64_t row_stride,
                   accumulator_type<M, T>* accumulator) {
-  simd<T> partial[U];
+  simd<T> partial[std::size_t{U}];
   // As if there were no NaN, and if there was one, once more.
   const auto combine_rows = [&](auto f) __attribute__((always_inline)) {
     for (int u = 0; u < U; ++u) partial[u] = load<T>(x + u * lanes<T>);
@@ -200,7 +200,7 @@ void reduce_strip(std::int64_t rows, const T* x, std::int64_t row_stride,
       const T* row = x + i * row_stride;
       if constexpr (U > 1)
         for (int u = 0; u < U; ++u) __builtin_prefetch(row + (2 * U + u) * lanes<T>);
-      simd<T> next[U];
+      simd<T> next[std::size_t{U}];
       for (int u = 0; u < U; ++u) next[u] = load<T>(row + u * lanes<T>);
       if constexpr (loses_nan<M>)
         for (int u = 0; u < U; u += 2)

@@ -65,8 +65,8 @@ class index_list {
   void check(const run_memory& memory, const char* op, std::int64_t extent) const {
     for (std::int64_t i = 0; i < count_; ++i)
       if (const std::int64_t value = (*this)(memory, i); value < 0 || value >= extent)
-        throw index_error(std::string(op) + ": index " + std::to_string(value) +
-                          " is outside of extent " + std::to_string(extent));
+        raise(index_error(std::string(op) + ": index " + std::to_string(value) +
+                          " is outside of extent " + std::to_string(extent)));
   }
 
  private:
@@ -180,7 +180,7 @@ class scatter_nest {
   scatter_nest(const planning::plan& plan, const planning::nest& nest)
       : nest_(&nest), type_(plan.buffers[static_cast<std::size_t>(nest.stores.at(0).buffer)].type) {
     if (type_ == dtype::boolean || is_narrow_float(type_))
-      throw dtype_error("executor: scatter_add on " + std::string(name(type_)));
+      raise(dtype_error("executor: scatter_add on " + std::string(name(type_))));
   }
 
   memory_need bind(const binding& at) {

@@ -15,6 +15,7 @@
 #include <sinter/exec/product_part.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/winograd.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -22,7 +23,7 @@ namespace sinter::inline SINTER_ABI::exec {
 inline const winograd_kernels& winograd_kernels_of(const kernel_table& kernels, dtype type) {
   const winograd_kernels& found = kernels.winograd[static_cast<std::size_t>(type)];
   if (found.block == nullptr)
-    throw dtype_error("executor: no convolution by tiles for " + std::string(name(type)));
+    raise(dtype_error("executor: no convolution by tiles for " + std::string(name(type))));
   return found;
 }
 

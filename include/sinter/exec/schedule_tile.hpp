@@ -17,6 +17,7 @@
 #include <sinter/exec/bound_access.hpp>
 #include <sinter/exec/tile_analysis.hpp>
 #include <sinter/exec/tile_program.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -172,8 +173,8 @@ class tile_schedule {
     s.element_size = size_of(type);
     s.offset = view.offset;
     const auto mismatch = [&] {
-      throw graph_error("executor: " + nest_->label + ": an operand of shape " +
-                        to_string(view.shape) + " in a nest over " + to_string(request_.space));
+      raise(graph_error("executor: " + nest_->label + ": an operand of shape " +
+                        to_string(view.shape) + " in a nest over " + to_string(request_.space)));
     };
     if (view.shape.size() != request_.space.size() && !view.shape.empty()) mismatch();
     for (std::int64_t axis : order_) {
@@ -236,9 +237,9 @@ class tile_schedule {
           (facts_.has_row_level && target.shape == per_row.shape && target.shape != all.shape);
       strided_view view = stores[i].per_row ? per_row : all;
       if (element_count(view.shape) != element_count(target.shape))
-        throw graph_error("executor: " + nest_->label + ": a value of shape " +
+        raise(graph_error("executor: " + nest_->label + ": a value of shape " +
                           to_string(view.shape) + " does not fit into its buffer of shape " +
-                          to_string(target.shape));
+                          to_string(target.shape)));
       view.buffer = target.buffer;
       view.offset = target.offset;
       stores[i].leaves_caches = leaves_caches(at, store(i).buffer);

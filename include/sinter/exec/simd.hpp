@@ -18,6 +18,8 @@
 #include <xsimd/xsimd.hpp>
 // clang-format on
 
+#include <sinter/support/abi.hpp>
+
 namespace sinter::inline SINTER_ABI::exec {
 
 template <class T>

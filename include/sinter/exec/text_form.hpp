@@ -322,13 +322,16 @@ inline void form_writer::constant(const bound_constant& c) {
   type(c.type);
   text += ' ';
   const std::string value = detail::word_text(c);
-  bound_constant back{0, c.type};
-  try {
-    ir::dim_table none;
-    ir::detail::text_reader in(value, none);
-    detail::read_value(in, back);
-  } catch (const graph_error&) {
-    back.word = ~c.word;
+  bound_constant back{~c.word, c.type};
+  // Without exceptions what cannot be read would end the program: always the bits.
+  if (has_exceptions) {
+    attempt<graph_error>(
+        [&] {
+          ir::dim_table none;
+          ir::detail::text_reader in(value, none);
+          detail::read_value(in, back);
+        },
+        [&](const graph_error&) { back.word = ~c.word; });
   }
   text += back == c ? value : std::string(detail::bits_word) + " " + std::to_string(c.word);
 }

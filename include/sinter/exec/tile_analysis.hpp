@@ -85,8 +85,8 @@ inline bool renames(const planning::nest& nest, const planning::step& s) {
 // A plain pointer: binding asks this often and must not allocate.
 inline void require_step(bool holds, const planning::nest& nest, const char* what) {
   if (!holds)
-    throw graph_error("executor: " + (nest.label.empty() ? std::string("a nest") : nest.label) +
-                      ": " + what);
+    raise(graph_error("executor: " + (nest.label.empty() ? std::string("a nest") : nest.label) +
+                      ": " + what));
 }
 
 // Steps that the given stores and reductions need.

@@ -73,7 +73,8 @@ template <Floating T, int QuarterTurns>
   if (!xsimd::all(reducible)) [[unlikely]] {
     const simd<T> exact = for_each_lane<T>(
         [](T v) {
-          return static_cast<T>(QuarterTurns == 0 ? std::sin(double{v}) : std::cos(double{v}));
+          return static_cast<T>(QuarterTurns == 0 ? std::sin(static_cast<double>(v))
+                                                  : std::cos(static_cast<double>(v)));
         },
         x);
     result = select<T>(reducible, result, exact);

@@ -71,7 +71,7 @@ class plan_verifier {
  private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-  [[noreturn]] void fail(const std::string& what) const { throw graph_error(who_ + ": " + what); }
+  [[noreturn]] void fail(const std::string& what) const { raise(graph_error(who_ + ": " + what)); }
   void require(bool holds, const char* what) const {
     if (!holds) fail(what);
   }

@@ -47,7 +47,7 @@ class tile_verifier {
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw graph_error(std::string(who_) + (at_.empty() ? "" : ", " + at_) + ": " + what);
+    raise(graph_error(std::string(who_) + (at_.empty() ? "" : ", " + at_) + ": " + what));
   }
   void require(bool holds, const char* what) const {
     if (!holds) fail(what);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <sinter/expr/axes.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -182,7 +183,7 @@ constexpr auto iota_like(X&& x, int axis = -1) {
 template <Element T, Scalar Number>
   requires(!std::same_as<T, bool>)
 constexpr auto arange(Number start, Number stop, Number step = Number{1}) {
-  if (step == 0) throw shape_error("arange: the step is 0");
+  if (step == 0) raise(shape_error("arange: the step is 0"));
   const double exact =
       (static_cast<double>(stop) - static_cast<double>(start)) / static_cast<double>(step);
   std::int64_t count = exact > 0 ? static_cast<std::int64_t>(exact) : 0;

@@ -139,7 +139,7 @@ constexpr handle literal(ir::graph& g, const meeting& m, ir::op code, S x,
 // built at run time can be mixed up.
 constexpr void require_graph(const ir::graph& g, handle x) {
   if (!std::is_constant_evaluated() && x.node.owner != &g)
-    throw graph_error("operands of different graphs, or a handle of none");
+    raise(graph_error("operands of different graphs, or a handle of none"));
 }
 
 // A scalar in the dtype that a function promises: a constant stays one.

@@ -9,6 +9,7 @@
 #include <sinter/expr/axes.hpp>
 #include <sinter/expr/reshape.hpp>
 #include <sinter/expr/slice.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -68,7 +69,7 @@ struct concat_function {
     return join(parts);
   }
   constexpr handle join(std::span<const handle> parts) const {
-    if (parts.empty()) throw shape_error("concat: no tensors; expected at least one");
+    if (parts.empty()) raise(shape_error("concat: no tensors; expected at least one"));
     const handle first = parts[0];
     const int from_start = axis_of(first, code, axis, first.rank() + (NewAxis ? 1 : 0));
     if (from_start < 0) return first;

@@ -28,7 +28,7 @@ constexpr std::int64_t derive_key(std::int64_t key, std::int64_t n) {
 /// far as 64 bits can tell): how a data loader goes through its samples. Linear; the same on every
 /// machine. Throws shape_error for n below 0. Fisher and Yates, in the form of Durstenfeld (1964).
 inline tensor<std::int64_t, 1> permutation(std::int64_t key, std::int64_t n) {
-  if (n < 0) throw shape_error("permutation: " + std::to_string(n) + " elements");
+  if (n < 0) raise(shape_error("permutation: " + std::to_string(n) + " elements"));
   tensor<std::int64_t, 1> out(n);
   std::int64_t* const x = out.data();
   for (std::int64_t i = 0; i < n; ++i) x[i] = i;

@@ -47,15 +47,15 @@ tensor<T, E> converted(const any_tensor& x, const std::string& what) {
   T* const target = out.data();
   dispatch(x.type(), [&]<class From>(std::type_identity<From>) {
     if constexpr (FloatingElement<From> && !FloatingElement<T>) {
-      throw dtype_error(what + ": elements are " + std::string(name(x.type())) +
-                        ", which are not converted to " + std::string(name(dtype_of<T>)));
+      raise(dtype_error(what + ": elements are " + std::string(name(x.type())) +
+                        ", which are not converted to " + std::string(name(dtype_of<T>))));
     } else {
       const From* const source = static_cast<const From*>(x.data());
       for (std::int64_t i = 0; i < x.size(); ++i) {
         if (!converts<T>(source[i]))
-          throw dtype_error(what + ": element " + std::to_string(i) + " is " +
+          raise(dtype_error(what + ": element " + std::to_string(i) + " is " +
                             std::to_string(source[i]) + ", which is no " +
-                            std::string(name(dtype_of<T>)));
+                            std::string(name(dtype_of<T>))));
         target[i] = converted_element<T>(source[i]);
       }
     }

@@ -13,7 +13,7 @@ namespace sinter::inline SINTER_ABI::detail {
 /// the part of it that `path` names.
 [[noreturn]] inline void damaged(const std::string& path, std::size_t offset,
                                  const std::string& reason) {
-  throw io_error(path + ", byte " + std::to_string(offset) + ": " + reason);
+  raise(io_error(path + ", byte " + std::to_string(offset) + ": " + reason));
 }
 
 /// Text from a file for a message, quoted: it may be long, and hold any characters.

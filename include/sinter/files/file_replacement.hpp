@@ -20,7 +20,7 @@ class file_replacement {
       : path_(std::move(path)),
         partial_(path_ + ".partial"),
         file_(std::fopen(partial_.c_str(), "wb")) {
-    if (!file_) throw io_error(partial_ + ": cannot open the file for writing");
+    if (!file_) raise(io_error(partial_ + ": cannot open the file for writing"));
   }
   file_replacement(const file_replacement&) = delete;
   file_replacement& operator=(const file_replacement&) = delete;
@@ -32,15 +32,16 @@ class file_replacement {
 
   void write(const void* bytes, std::size_t count) {
     if (count > 0 && std::fwrite(bytes, 1, count, file_.get()) != count)
-      throw io_error(path_ + ": cannot write all of the file");
+      raise(io_error(path_ + ": cannot write all of the file"));
   }
   void write(const std::string& bytes) { write(bytes.data(), bytes.size()); }
 
   void finish() {
     // A full disk may show only when the buffer is written out, so the result of closing counts.
-    if (std::fclose(file_.release()) != 0) throw io_error(path_ + ": cannot write all of the file");
+    if (std::fclose(file_.release()) != 0)
+      raise(io_error(path_ + ": cannot write all of the file"));
     if (std::rename(partial_.c_str(), path_.c_str()) != 0)
-      throw io_error(path_ + ": cannot take the place of this file");
+      raise(io_error(path_ + ": cannot take the place of this file"));
     finished_ = true;
   }
 

@@ -26,7 +26,7 @@ inline void require_different_names(const std::string& path, const named_tensors
   for (const auto& each : tensors) names.push_back(each.first);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) throw io_error(path + ": two tensors " + quote(std::string(*twice)));
+  if (twice != names.end()) raise(io_error(path + ": two tensors " + quote(std::string(*twice))));
 }
 
 }  // namespace detail

@@ -62,7 +62,7 @@ inline any_tensor npy_array(const std::string& path, const npy_header& header,
                             const storage& file) {
   const std::optional<dtype> type = npy_dtype(header.descr);
   if (!type)
-    throw dtype_error(path + ": the elements are '" + header.descr + "', which no tensor has");
+    raise(dtype_error(path + ": the elements are '" + header.descr + "', which no tensor has"));
   const std::size_t available = file.size_bytes() - header.data_offset;
   // Against the bytes that are there, before anything is allocated for elements.
   if (!is_size_of(header.shape, *type, available))
@@ -83,9 +83,9 @@ any_tensor typed_npy_array(const std::string& path, const storage& file) {
   const npy_header header = read_npy_header(path, {file.data(), file.size_bytes()});
   require_npy_name(path, dtype_of<T>);
   if (npy_dtype(header.descr) != dtype_of<T>)
-    throw dtype_error(path + ": the elements are '" + header.descr + "', expected '" +
+    raise(dtype_error(path + ": the elements are '" + header.descr + "', expected '" +
                       std::string(npy_descr(dtype_of<T>)) + "' (" + std::string(name(dtype_of<T>)) +
-                      ")");
+                      ")"));
   require_fits(header.shape, E, path.c_str());
   return npy_array(path, header, file);
 }

@@ -66,7 +66,7 @@ class npy_dictionary {
       if (key == "descr" && !has_descr) {
         // A structured type is a list here; that is a type that no tensor has, not damage.
         if (peek() == '[')
-          throw dtype_error(path_ + ": the elements are records, expected one number each");
+          raise(dtype_error(path_ + ": the elements are records, expected one number each"));
         header.descr = quoted();
         has_descr = true;
       } else if (key == "fortran_order" && !has_order) {
@@ -139,7 +139,7 @@ class npy_dictionary {
     expect('(');
     while (!accept(')')) {
       if (result.full()) {
-        throw shape_error(path_ + ": more than " + std::to_string(max_rank) + " axes");
+        raise(shape_error(path_ + ": more than " + std::to_string(max_rank) + " axes"));
       }
       result.push_back(number());
       if (!accept(',')) {
@@ -198,8 +198,8 @@ inline npy_header read_npy_header(const std::string& path, std::span<const std::
 /// Throws for bf16.
 inline void require_npy_name(const std::string& path, dtype d) {
   if (npy_descr(d).empty())
-    throw dtype_error(path + ": the .npy format has no " + std::string(name(d)) +
-                      "; cast to f32, or bitcast to u16");
+    raise(dtype_error(path + ": the .npy format has no " + std::string(name(d)) +
+                      "; cast to f32, or bitcast to u16"));
 }
 
 /// The dtype of elements that a header describes so, if there is one. Big-endian elements have

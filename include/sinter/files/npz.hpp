@@ -96,8 +96,8 @@ class npz_file {
   std::size_t place_of(std::string_view name) const {
     const std::size_t found = find(name);
     if (found == names_.size())
-      throw io_error(path() + ": no array " + detail::quote(std::string(name)) + " among " +
-                     std::to_string(names_.size()));
+      raise(io_error(path() + ": no array " + detail::quote(std::string(name)) + " among " +
+                     std::to_string(names_.size())));
     return found;
   }
 
@@ -118,11 +118,11 @@ inline void save_npz(const std::string& path, const named_tensors& tensors,
   for (const auto& [name, x] : tensors) {
     const std::string who = path + ", member " + detail::quote(name);
     detail::require_npy_name(who, x.type());
-    if (name.find('\0') != std::string::npos) throw io_error(who + ": a zero byte in a name");
+    if (name.find('\0') != std::string::npos) raise(io_error(who + ": a zero byte in a name"));
     constexpr std::size_t longest = 65535 - 4;  // the format has 16 bits, ".npy" counts
     if (name.size() > longest)
-      throw io_error(who + ": a name of " + std::to_string(name.size()) +
-                     " bytes, expected at most " + std::to_string(longest));
+      raise(io_error(who + ": a name of " + std::to_string(name.size()) +
+                     " bytes, expected at most " + std::to_string(longest)));
   }
   detail::require_different_names(path, tensors);
 
@@ -139,15 +139,15 @@ inline void save_npz(const std::string& path, const named_tensors& tensors,
   detail::zip_handle archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
   if (!archive) {
     zip_error_init_with_code(problem.get(), code);
-    throw io_error(path + ": cannot open the file for writing: " + problem.text());
+    raise(io_error(path + ": cannot open the file for writing: " + problem.text()));
   }
   std::vector<std::string> headers(tensors.size());  // read when the archive is closed
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string& name = tensors[i].first;
     const any_tensor& x = tensors[i].second;
     const auto fail = [&] {
-      throw io_error(path + ", member " + detail::quote(name) + ": " +
-                     zip_error_strerror(zip_get_error(archive.get())));
+      raise(io_error(path + ", member " + detail::quote(name) + ": " +
+                     zip_error_strerror(zip_get_error(archive.get()))));
     };
     headers[i] = detail::write_npy_header(x.type(), x.shape());
     const std::size_t bytes = static_cast<std::size_t>(x.size()) * size_of(x.type());
@@ -172,8 +172,8 @@ inline void save_npz(const std::string& path, const named_tensors& tensors,
       fail();
   }
   if (zip_close(archive.get()) != 0)
-    throw io_error(path + ": cannot write all of the file: " +
-                   zip_error_strerror(zip_get_error(archive.get())));
+    raise(io_error(path + ": cannot write all of the file: " +
+                   zip_error_strerror(zip_get_error(archive.get()))));
   static_cast<void>(archive.release());  // closed
 }
 

@@ -62,8 +62,8 @@ class safetensors_file {
   const safetensors_entry& entry(std::string_view name) const {
     const safetensors_entry* const found = find(name);
     if (found == nullptr)
-      throw io_error(path() + ": no tensor " + detail::quote(std::string(name)) + " among " +
-                     std::to_string(entries_.size()));
+      raise(io_error(path() + ": no tensor " + detail::quote(std::string(name)) + " among " +
+                     std::to_string(entries_.size())));
     return *found;
   }
 
@@ -84,8 +84,8 @@ class safetensors_file {
     const safetensors_entry& found = entry(name);
     const std::string who = described(found);
     if (found.type != dtype_of<T>)
-      throw dtype_error(who + ": elements are " + std::string(sinter::name(found.type)) +
-                        ", expected " + std::string(sinter::name(dtype_of<T>)));
+      raise(dtype_error(who + ": elements are " + std::string(sinter::name(found.type)) +
+                        ", expected " + std::string(sinter::name(dtype_of<T>))));
     require_fits(found.shape, E, who.c_str());
     return get(name).template share<T, E>();
   }
@@ -134,7 +134,7 @@ inline void save_safetensors(const std::string& path, const named_tensors& tenso
   };
 
   std::string header;
-  try {
+  const auto write_header = [&] {
     nlohmann::ordered_json document = nlohmann::ordered_json::object();
     if (!metadata.empty()) document["__metadata__"] = metadata;
     header = document.dump();
@@ -144,7 +144,7 @@ inline void save_safetensors(const std::string& path, const named_tensors& tenso
     for (const auto* each : order) {
       const auto& [name, x] = *each;
       if (name == "__metadata__")
-        throw io_error(path + ": a tensor cannot be called '__metadata__'");
+        raise(io_error(path + ": a tensor cannot be called '__metadata__'"));
       nlohmann::ordered_json entry;
       entry["dtype"] = detail::safetensors_name(x.type());
       entry["shape"] = std::vector<std::int64_t>(x.shape().begin(), x.shape().end());
@@ -154,13 +154,14 @@ inline void save_safetensors(const std::string& path, const named_tensors& tenso
       header += nlohmann::json(name).dump() + ':' + entry.dump();
     }
     header += '}';
-  } catch (const nlohmann::json::type_error&) {
-    throw io_error(path + ": a name or metadata is no UTF-8");
-  }
+  };
+  attempt<nlohmann::json::type_error>(write_header, [&](const nlohmann::json::type_error&) {
+    raise(io_error(path + ": a name or metadata is no UTF-8"));
+  });
   while ((sizeof(std::uint64_t) + header.size()) % storage_alignment != 0) header += ' ';
   if (header.size() > detail::safetensors_header_limit)
-    throw io_error(path + ": a header of " + std::to_string(header.size()) +
-                   " bytes, expected at most " + std::to_string(detail::safetensors_header_limit));
+    raise(io_error(path + ": a header of " + std::to_string(header.size()) +
+                   " bytes, expected at most " + std::to_string(detail::safetensors_header_limit)));
 
   detail::file_replacement file(path);
   const std::uint64_t length = header.size();

@@ -59,7 +59,7 @@ class zip_archive {
     zip_problem problem;
     zip_source_handle source(
         zip_source_buffer_create(file_.bytes().data(), file_.size(), 0, problem.get()));
-    if (!source) throw io_error(path + ": " + problem.text());
+    if (!source) raise(io_error(path + ": " + problem.text()));
     archive_.reset(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, problem.get()));
     if (!archive_) damaged(path, 0, "not a .zip file that can be read: " + problem.text());
     static_cast<void>(source.release());  // the archive's now
@@ -101,21 +101,21 @@ class zip_archive {
   storage read(std::size_t number) const {
     const member& m = members_[number];
     const std::string who = described(number);
-    if (m.encrypted) throw io_error(who + ": encrypted");
+    if (m.encrypted) raise(io_error(who + ": encrypted"));
     if (m.method != ZIP_CM_STORE && m.method != ZIP_CM_DEFLATE)
-      throw io_error(who + ": compressed by method " + std::to_string(m.method) +
-                     ", expected stored or deflated");
+      raise(io_error(who + ": compressed by method " + std::to_string(m.method) +
+                     ", expected stored or deflated"));
     // Deflate's longest match is 258 bytes for 2 bits, so nothing grows more than 1032 times.
     const bool possible =
         m.method == ZIP_CM_STORE ? m.size == m.compressed : m.size / 1032 <= m.compressed;
     if (!possible)
-      throw io_error(who + ": " + std::to_string(m.size) + " bytes, which cannot come of " +
-                     std::to_string(m.compressed));
+      raise(io_error(who + ": " + std::to_string(m.size) + " bytes, which cannot come of " +
+                     std::to_string(m.compressed)));
 
     const std::scoped_lock lock(mutex_);
     const zip_member_handle member_file(zip_fopen_index(archive_.get(), number, 0));
     if (!member_file)
-      throw io_error(who + ": " + zip_error_strerror(zip_get_error(archive_.get())));
+      raise(io_error(who + ": " + zip_error_strerror(zip_get_error(archive_.get()))));
     const auto fail = [&](std::size_t at) {
       damaged(who, at, zip_error_strerror(zip_file_get_error(member_file.get())));
     };

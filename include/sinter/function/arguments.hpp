@@ -294,11 +294,11 @@ void touch_assigned(const std::array<bool, N>& is_assigned, std::size_t& at, A& 
 // What an assignment needs of its argument.
 inline void require_assignable(const argument_memory& m, const void* target, std::size_t number) {
   if (target == nullptr && m.bytes != 0)
-    throw graph_error("assign: argument " + std::to_string(number) +
-                      " is const, a scalar or a temporary; expected a tensor that may change");
+    raise(graph_error("assign: argument " + std::to_string(number) +
+                      " is const, a scalar or a temporary; expected a tensor that may change"));
   if (m.strides != row_major_strides(m.shape) && m.bytes != 0)
-    throw shape_error("assign: argument " + std::to_string(number) + " of shape " +
-                      to_string(m.shape) + " is a strided view; expected contiguous memory");
+    raise(shape_error("assign: argument " + std::to_string(number) + " of shape " +
+                      to_string(m.shape) + " is a strided view; expected contiguous memory"));
 }
 
 }  // namespace sinter::inline SINTER_ABI::detail

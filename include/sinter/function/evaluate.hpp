@@ -16,6 +16,7 @@
 
 #include <sinter/function/evaluation_cache.hpp>
 #include <sinter/function/fuse.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -153,8 +154,8 @@ void evaluate_checked(const E& e, tensor<T, Extents>& out) {
                   [&](std::int64_t value) { symbols.push_back(value); });
   program::prepared_call call = p->prepare(leaves.arguments, symbols);
   if (call.output_type(0) != dtype_of<T>)
-    throw dtype_error("evaluate: the expression is " + std::string(name(call.output_type(0))) +
-                      " where the tensor is " + std::string(name(dtype_of<T>)));
+    raise(dtype_error("evaluate: the expression is " + std::string(name(call.output_type(0))) +
+                      " where the tensor is " + std::string(name(dtype_of<T>))));
   const shape_vector shape = call.output_shape(0);
   require_fits(shape, Extents, "evaluate");
   // Always into new storage: the tensor may be a leaf, and must stay as it is if the run throws.

@@ -19,6 +19,7 @@
 #include <sinter/function/program_source.hpp>
 #include <sinter/plan/print.hpp>
 #include <sinter/plan/print_schedule.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -66,7 +67,7 @@ inline std::vector<std::vector<std::string>> origins_of(
     nest_history history(bound, c.saturated.language().fixed(), saturation_options(options),
                          instructions);
     if (!history.agrees_with(c.saturated))
-      throw graph_error("explain: saturation with proofs gave another e-graph");
+      raise(graph_error("explain: saturation with proofs gave another e-graph"));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = history.rules_of(p.nests[i]);
   }
   for (std::size_t i = 0; i < out.size(); ++i)

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <sinter/function/fuse.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -86,7 +87,7 @@ class function<R(Args...)> {
   };
 
   callable& target() const {
-    if (self_ == nullptr) throw graph_error("function: called without a function");
+    if (self_ == nullptr) raise(graph_error("function: called without a function"));
     return *self_;
   }
 

@@ -19,6 +19,7 @@
 #include <sinter/expr/parameter_names.hpp>
 #include <sinter/function/graph_function.hpp>
 #include <sinter/graph/symbol_name.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -84,15 +85,15 @@ class graph_builder {
   /// for more than 8 axes.
   handle argument(const std::string& name, dtype type, std::span<const argument_extent> shape) {
     if (shape.size() > static_cast<std::size_t>(max_rank))
-      throw shape_error("argument " + name + ": rank " + std::to_string(shape.size()) +
-                        " exceeds the limit of " + std::to_string(max_rank));
+      raise(shape_error("argument " + name + ": rank " + std::to_string(shape.size()) +
+                        " exceeds the limit of " + std::to_string(max_rank)));
     check_name(name);
     ir::symbolic_shape dims;
     shape_vector largest;
     for (const argument_extent& each : shape) {
       if (!each.is_symbol() && each.number() < 0)
-        throw shape_error("argument " + name + ": extent " + std::to_string(each.number()) +
-                          " is below 0");
+        raise(shape_error("argument " + name + ": extent " + std::to_string(each.number()) +
+                          " is below 0"));
       dims.push_back(each.is_symbol() ? dim_of(each.symbol()) : ir::dim(each.number()));
       if (!each.is_symbol()) largest.push_back(each.number());
     }
@@ -188,9 +189,9 @@ class graph_builder {
   void check_name(const std::string& name) const {
     if (name.empty()) return;
     if (!ir::is_identifier(name))
-      throw graph_error("argument: '" + name + "' is no name; expected letters, digits, _ and .");
+      raise(graph_error("argument: '" + name + "' is no name; expected letters, digits, _ and ."));
     for (const std::string& other : state_->graph.argument_names)
-      if (other == name) throw graph_error("argument: there is a '" + name + "' already");
+      if (other == name) raise(graph_error("argument: there is a '" + name + "' already"));
   }
 
   handle add_argument(const std::string& name, dtype type, const ir::symbolic_shape& shape,
@@ -206,19 +207,19 @@ class graph_builder {
       return graph_error("symbol '" + symbol.name + "': " + reason);
     };
     if (!ir::is_symbol_name(symbol.name))
-      throw rejected(
-          "no name; expected letters, digits, _ and ., and not the form s0, which names "
-          "extents without a name");
+      raise(
+          rejected("no name; expected letters, digits, _ and ., and not the form s0, which names "
+                   "extents without a name"));
     const ir::extent_range range{symbol.low, symbol.high};
     if (range.low < 0 || range.high < range.low)
-      throw rejected("no extent is in " + ir::to_string(range));
+      raise(rejected("no extent is in " + ir::to_string(range)));
     std::int64_t number = dims.find_symbol(symbol.name);
     if (number < 0) {
       number = static_cast<std::int64_t>(dims.described().size());
       dims.describe(number, {symbol.name, range});
     } else if (symbol.has_range && !(dims.symbol_range(number) == range)) {
-      throw rejected("range " + ir::to_string(range) + " where it is known as " +
-                     ir::to_string(dims.symbol_range(number)));
+      raise(rejected("range " + ir::to_string(range) + " where it is known as " +
+                     ir::to_string(dims.symbol_range(number))));
     }
     return dims.symbol(number);
   }

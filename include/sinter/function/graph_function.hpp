@@ -22,6 +22,7 @@
 #include <sinter/function/plan_cache.hpp>
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/verify.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -51,7 +52,7 @@ class graph_function {
     const std::vector<std::string>& names = traced().argument_names;
     const auto place = std::ranges::find(names, name);
     if (name.empty() || place == names.end())
-      throw graph_error("graph_function: there is no argument named '" + std::string(name) + "'");
+      raise(graph_error("graph_function: there is no argument named '" + std::string(name) + "'"));
     return static_cast<int>(place - names.begin());
   }
   /// The graph, gradients written out.
@@ -63,14 +64,14 @@ class graph_function {
   /// it is bound already or assigned.
   void bind(int number, const any_tensor& x) {
     if (number < 0 || static_cast<std::size_t>(number) >= state_->arguments.size())
-      throw graph_error("bind: there is no argument " + std::to_string(number));
+      raise(graph_error("bind: there is no argument " + std::to_string(number)));
     argument& a = state_->arguments[static_cast<std::size_t>(number)];
     const std::string who = "bind: " + traced().argument_text(number);
-    if (a.bound) throw graph_error(who + " is bound already");
-    if (state_->program->assigns(number)) throw graph_error(who + " is assigned by the function");
+    if (a.bound) raise(graph_error(who + " is bound already"));
+    if (state_->program->assigns(number)) raise(graph_error(who + " is assigned by the function"));
     if (x.type() != a.type)
-      throw dtype_error(who + ": " + std::string(name(x.type())) + " where " +
-                        std::string(name(a.type)) + " is expected");
+      raise(dtype_error(who + ": " + std::string(name(x.type())) + " where " +
+                        std::string(name(a.type)) + " is expected"));
     // Against other bound arguments too, which may have the same symbols.
     std::vector<std::int64_t> values;
     for (std::size_t i = 0; i < state_->arguments.size(); ++i)
@@ -235,8 +236,8 @@ class graph_function {
       const auto expected = static_cast<std::size_t>(
           std::ranges::count_if(s.arguments, [](const argument& a) { return !a.bound; }));
       if (given.size() != expected)
-        throw graph_error("graph_function: " + std::to_string(given.size()) + " arguments where " +
-                          std::to_string(expected) + " are expected");
+        raise(graph_error("graph_function: " + std::to_string(given.size()) + " arguments where " +
+                          std::to_string(expected) + " are expected"));
       std::vector<detail::argument_memory> out;
       std::size_t next = 0;
       for (std::size_t i = 0; i < s.arguments.size(); ++i) {
@@ -247,9 +248,9 @@ class graph_function {
         }
         const graph_argument& x = given[next++];
         if (x.type() != a.type)
-          throw dtype_error(s.program->traced().argument_text(static_cast<std::int64_t>(i)) + ": " +
+          raise(dtype_error(s.program->traced().argument_text(static_cast<std::int64_t>(i)) + ": " +
                             std::string(name(x.type())) + " where " + std::string(name(a.type)) +
-                            " is expected");
+                            " is expected"));
         out.push_back(x.memory());
       }
       return out;
@@ -285,8 +286,8 @@ class graph_function {
     void operator()(std::span<const graph_argument> arguments) const {
       const std::vector<std::size_t>& results = state_->results;
       if (places_.size() != results.size())
-        throw graph_error("into: " + std::to_string(places_.size()) + " places for " +
-                          std::to_string(results.size()) + " results");
+        raise(graph_error("into: " + std::to_string(places_.size()) + " places for " +
+                          std::to_string(results.size()) + " results"));
       call c(*state_, arguments);
       std::vector<std::unique_ptr<graph_result::place>> made;
       std::vector<detail::output_memory> memory;
@@ -317,7 +318,7 @@ class graph_function {
     };
     for (const named_extent& each : given) {
       const std::int64_t symbol = dims.find_symbol(each.name);
-      if (symbol < 0) throw graph_error("prepare: there is no symbol named '" + each.name + "'");
+      if (symbol < 0) raise(graph_error("prepare: there is no symbol named '" + each.name + "'"));
       value_of(symbol) = each.extent;
     }
     for (const argument& a : state_->arguments)
@@ -329,8 +330,8 @@ class graph_function {
         if (value_of(symbol) >= 0) continue;
         const ir::extent_range range = dims.symbol_range(symbol);
         if (range.high == ir::extent_range::highest)
-          throw graph_error("prepare: " + dims.symbol_name(symbol) +
-                            " has no upper bound; expected its extent");
+          raise(graph_error("prepare: " + dims.symbol_name(symbol) +
+                            " has no upper bound; expected its extent"));
         const double low = static_cast<double>(std::max<std::int64_t>(1, range.low));
         value_of(symbol) = std::min(range.high, static_cast<std::int64_t>(std::llround(std::sqrt(
                                                     low * static_cast<double>(range.high)))));

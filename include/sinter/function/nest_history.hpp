@@ -162,7 +162,7 @@ class nest_history {
                         std::span<const eqsat::class_term> children) {
     const std::size_t nodes = graph_.node_count();
     const eqsat::class_term made = eqsat::add_term(graph_, op, payload, children);
-    if (graph_.node_count() != nodes) throw graph_error("explain: a nest has an unknown e-node");
+    if (graph_.node_count() != nodes) raise(graph_error("explain: a nest has an unknown e-node"));
     return made;
   }
 

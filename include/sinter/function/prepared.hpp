@@ -100,8 +100,8 @@ struct prepared_values {
   void check_promises(std::span<const argument_memory> arguments) const {
     for (const source& s : sources)
       if (s.is_read && s.fingerprint != fingerprint(arguments[s.argument]))
-        throw graph_error("frozen: argument " + std::to_string(s.argument) +
-                          " was written; expected touch() behind that, or another version");
+        raise(graph_error("frozen: argument " + std::to_string(s.argument) +
+                          " was written; expected touch() behind that, or another version"));
   }
   // Were its arguments neither written nor freed?
   bool is_current() const {

@@ -25,6 +25,7 @@
 #include <sinter/plan/planner.hpp>
 #include <sinter/rules/saturate.hpp>
 #include <sinter/support/debug.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -206,8 +207,8 @@ SINTER_INLINE program::prepared_call::prepared_call(
   }
   for (int a : owner.assigned_)
     if (a >= 0 && arguments[static_cast<std::size_t>(a)].is_frozen)
-      throw graph_error("assign: argument " + std::to_string(a) +
-                        " is frozen; expected an argument that may change");
+      raise(graph_error("assign: argument " + std::to_string(a) +
+                        " is frozen; expected an argument that may change"));
   find(arguments, symbols);
   // A class that is for this call alone is not for the next one.
   if (!place_ || own_.shapes->report.out_of_time()) return;
@@ -472,22 +473,22 @@ SINTER_INLINE void program::check_overlaps(const prepared_call& call,
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     for (std::size_t other = o + 1; other < outputs.size(); ++other)
       if (written(outputs[o]).meets(written(outputs[other])))
-        throw alias_error("into: outputs " + std::to_string(o) + " and " + std::to_string(other) +
-                          " overlap");
+        raise(alias_error("into: outputs " + std::to_string(o) + " and " + std::to_string(other) +
+                          " overlap"));
     for (std::size_t a = 0; a < arguments.size(); ++a) {
       if (assigned_[o] == static_cast<int>(a)) continue;
       if (arguments[a].is_frozen && written(outputs[o]).meets(read(arguments[a])))
-        throw alias_error("into: output " + std::to_string(o) + " overlaps argument " +
-                          std::to_string(a) + ", which is frozen; expected separate memory");
+        raise(alias_error("into: output " + std::to_string(o) + " overlaps argument " +
+                          std::to_string(a) + ", which is frozen; expected separate memory"));
       if (!written(outputs[o]).meets(read(arguments[a]))) continue;
       // Element by element in the same place: not so for the transposed view of a matrix.
       const bool same = outputs[o].data == arguments[a].data &&
                         outputs[o].bytes == arguments[a].bytes && assigned_[o] < 0 &&
                         arguments[a].strides == row_major_strides(arguments[a].shape);
       if (same && call.plan().may_alias[o * static_cast<std::size_t>(arguments_) + a]) continue;
-      throw alias_error(
+      raise(alias_error(
           "into: output " + std::to_string(o) + " overlaps argument " + std::to_string(a) +
-          ", which is still read when the output is written; expected separate memory");
+          ", which is still read when the output is written; expected separate memory"));
     }
   }
 }

@@ -47,17 +47,17 @@ class given_result {
  public:
   given_result(Out& out, dtype type, const shape_vector& shape) : out_(out) {
     if (type != dtype_of<element>)
-      throw dtype_error("into: a tensor of " + std::string(name(dtype_of<element>)) +
-                        " where the result is " + std::string(name(type)));
+      raise(dtype_error("into: a tensor of " + std::string(name(dtype_of<element>)) +
+                        " where the result is " + std::string(name(type))));
     if (out.shape() == shape) {
       if constexpr (!is_resizable)
         if (!out.is_contiguous())
-          throw shape_error("into: a strided view; expected contiguous memory");
+          raise(shape_error("into: a strided view; expected contiguous memory"));
     } else if constexpr (is_resizable) {
       fresh_.emplace(Out::uninitialized(shape));
     } else {
-      throw shape_error("into: a view of shape " + to_string(out.shape()) +
-                        " where the result has shape " + to_string(shape));
+      raise(shape_error("into: a view of shape " + to_string(out.shape()) +
+                        " where the result has shape " + to_string(shape)));
     }
   }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <sinter/graph/build.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -62,9 +63,9 @@ inline void match_extents(const graph& g, std::int64_t number, const symbolic_sh
       values.resize(static_cast<std::size_t>(symbol) + 1, -1);
     std::int64_t& value = values[static_cast<std::size_t>(symbol)];
     const auto reject = [&](const std::string& expected) {
-      throw shape_error(g.argument_text(number) + ": extent " + std::to_string(given[axis]) +
+      raise(shape_error(g.argument_text(number) + ": extent " + std::to_string(given[axis]) +
                         " of axis " + std::to_string(axis) + " where " +
-                        g.dims.symbol_name(symbol) + " is " + expected);
+                        g.dims.symbol_name(symbol) + " is " + expected));
     };
     if (const extent_range range = g.dims.symbol_range(symbol); !range.holds(given[axis]))
       reject("in " + to_string(range));
@@ -72,8 +73,8 @@ inline void match_extents(const graph& g, std::int64_t number, const symbolic_sh
     value = given[axis];
   }
   if (!fits)
-    throw shape_error(g.argument_text(number) + ": shape " + to_string(given) + " where " +
-                      g.dims.to_string(declared) + " is expected");
+    raise(shape_error(g.argument_text(number) + ": shape " + to_string(given) + " where " +
+                      g.dims.to_string(declared) + " is expected"));
 }
 
 /// The values of the symbols that the arguments of a graph introduce, for given argument shapes:

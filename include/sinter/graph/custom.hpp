@@ -45,8 +45,8 @@ struct custom_array {
   auto as() const {
     using element = std::conditional_t<std::is_const_v<Void>, const T, T>;
     if (type != dtype_of<T>)
-      throw dtype_error("custom op: elements are " + std::string(name(type)) + ", not " +
-                        std::string(name(dtype_of<T>)));
+      raise(dtype_error("custom op: elements are " + std::string(name(type)) + ", not " +
+                        std::string(name(dtype_of<T>))));
     return std::span<element>(static_cast<element*>(data), static_cast<std::size_t>(size()));
   }
 };

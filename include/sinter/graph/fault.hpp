@@ -100,15 +100,15 @@ inline std::string expectation(const fault& f) {
                               (ranges.empty() ? "" : " (" + ranges + ")");
   switch (f.kind) {
     case fault_kind::mixed_dtypes:
-    case fault_kind::wrong_dtype: throw dtype_error(message);
+    case fault_kind::wrong_dtype: raise(dtype_error(message));
     case fault_kind::axis_out_of_range:
     case fault_kind::not_a_permutation:
-    case fault_kind::repeated_axis: throw axis_error(message);
+    case fault_kind::repeated_axis: raise(axis_error(message));
     case fault_kind::not_an_argument:
     case fault_kind::no_gradient:
     case fault_kind::no_tangent:
-    case fault_kind::assigned_twice: throw graph_error(message);
-    default: throw shape_error(message);
+    case fault_kind::assigned_twice: raise(graph_error(message));
+    default: raise(shape_error(message));
   }
 }
 

@@ -22,6 +22,7 @@
 #include <sinter/graph/random.hpp>
 #include <sinter/graph/reference_tensor.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -39,8 +40,8 @@ inline std::size_t symbol_count(const graph& g) {
 inline std::int64_t evaluate_extent(const graph& g, dim d, std::span<const std::int64_t> symbols) {
   const std::int64_t extent = g.dims.evaluate(d, symbols);
   if (extent < 0)
-    throw shape_error("extent " + g.dims.to_string(d) +
-                      " is negative, or no argument determines it");
+    raise(shape_error("extent " + g.dims.to_string(d) +
+                      " is negative, or no argument determines it"));
   return extent;
 }
 
@@ -57,17 +58,17 @@ inline const reference_tensor& find_argument(const graph& g, int id,
   const std::int64_t number = g.attributes(id)[1];
   const std::string who = "argument " + std::to_string(number);
   if (number < 0 || static_cast<std::size_t>(number) >= arguments.size())
-    throw graph_error(who + " is missing: " + std::to_string(arguments.size()) + " were given");
+    raise(graph_error(who + " is missing: " + std::to_string(arguments.size()) + " were given"));
   const reference_tensor& given = arguments[static_cast<std::size_t>(number)];
   if (given.type != g[id].type)
-    throw dtype_error(who + " has dtype " + std::string(sinter::name(given.type)) +
-                      ", the graph expects " + std::string(sinter::name(g[id].type)));
+    raise(dtype_error(who + " has dtype " + std::string(sinter::name(given.type)) +
+                      ", the graph expects " + std::string(sinter::name(g[id].type))));
   if (given.shape.size() != g[id].shape.size())
-    throw shape_error(who + " has shape " + to_string(given.shape) + ", the graph expects " +
-                      g.dims.to_string(g[id].shape));
+    raise(shape_error(who + " has shape " + to_string(given.shape) + ", the graph expects " +
+                      g.dims.to_string(g[id].shape)));
   if (given.data.size() != static_cast<std::size_t>(element_count(given.shape)))
-    throw shape_error(who + " holds " + std::to_string(given.data.size()) +
-                      " elements, its shape is " + to_string(given.shape));
+    raise(shape_error(who + " holds " + std::to_string(given.data.size()) +
+                      " elements, its shape is " + to_string(given.shape)));
   return given;
 }
 
@@ -89,8 +90,8 @@ inline std::vector<std::int64_t> bind_symbols(const graph& g,
       if (expected.is_constant() || g.dims.kind(expected) != dim_kind::symbol) continue;
       std::int64_t& value = values[static_cast<std::size_t>(g.dims.operands(expected)[0])];
       if (value >= 0 && value != given.shape[axis])
-        throw shape_error(text_of_argument(g, id, given) + " with " + g.dims.to_string(expected) +
-                          " = " + std::to_string(value));
+        raise(shape_error(text_of_argument(g, id, given) + " with " + g.dims.to_string(expected) +
+                          " = " + std::to_string(value)));
       value = given.shape[axis];
     }
   }
@@ -155,8 +156,8 @@ class interpreter {
         if (n.code == op::checkpoint) return *in[0];
         break;
     }
-    throw graph_error(std::string(name(n.code)) +
-                      ": a derivative has no value before automatic differentiation expanded it");
+    raise(graph_error(std::string(name(n.code)) +
+                      ": a derivative has no value before automatic differentiation expanded it"));
   }
 
   std::span<const std::int64_t> symbols() const { return symbols_; }
@@ -169,7 +170,7 @@ class interpreter {
     switch (n.code) {
       case op::argument: {
         const reference_tensor& given = detail::find_argument(graph_, id, arguments_);
-        if (given.shape != shape) throw shape_error(detail::text_of_argument(graph_, id, given));
+        if (given.shape != shape) raise(shape_error(detail::text_of_argument(graph_, id, given)));
         return given;
       }
       case op::constant:

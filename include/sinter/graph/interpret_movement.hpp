@@ -12,13 +12,14 @@
 #include <sinter/graph/infer.hpp>
 #include <sinter/graph/reference_tensor.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::ir::detail {
 
 inline void require(bool holds, op code, const shape_vector& operand,
                     const std::string& expectation) {
   if (!holds)
-    throw shape_error(std::string(name(code)) + "(" + to_string(operand) + "): " + expectation);
+    raise(shape_error(std::string(name(code)) + "(" + to_string(operand) + "): " + expectation));
 }
 
 // result[index] = x[source(index)], where `source` writes the operand's index.
@@ -209,8 +210,8 @@ inline reference_tensor interpret_matmul(const reference_tensor& a, const refere
 inline std::int64_t checked_index(op code, double index, std::int64_t extent) {
   const std::int64_t i = truncate_to_i64(index);
   if (i < 0 || i >= extent)
-    throw index_error(std::string(name(code)) + ": index " + std::to_string(i) +
-                      " is outside of extent " + std::to_string(extent));
+    raise(index_error(std::string(name(code)) + ": index " + std::to_string(i) +
+                      " is outside of extent " + std::to_string(extent)));
   return i;
 }
 

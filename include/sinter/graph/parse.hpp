@@ -178,12 +178,9 @@ class graph_parser {
     if (n.takes_shape) n.dims.assign(shape.begin(), shape.end());
     if (n.code == op::argument && n.attributes[2] != 0 && !shape.empty())
       in_.fail_at(type_place_, "a weak argument is a scalar");
-    int id = -1;
-    try {
-      id = append(g_, n.code, n.inputs, n.attributes, n.dims);
-    } catch (const error& e) {
-      in_.fail_at(start, e.what());
-    }
+    const int id =
+        attempt<error>([&] { return append(g_, n.code, n.inputs, n.attributes, n.dims); },
+                       [&](const error& e) -> int { in_.fail_at(start, e.what()); });
     in_.check_size(g_[id].shape, start);
     if (g_[id].type != type || !(g_[id].shape == shape))
       in_.fail_at(type_place_, std::string(name(n.code)) + " is " +

@@ -17,6 +17,7 @@
 #include <sinter/graph/graph.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
 #include <sinter/graph/symbol_name.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::ir::detail {
 
@@ -42,8 +43,8 @@ class text_reader {
       line += ends ? 1 : 0;
       column = ends ? 1 : column + 1;
     }
-    throw graph_error(std::string(reader_) + ": line " + std::to_string(line) + ", column " +
-                      std::to_string(column) + ": " + reason);
+    raise(graph_error(std::string(reader_) + ": line " + std::to_string(line) + ", column " +
+                      std::to_string(column) + ": " + reason));
   }
 
   /// The place of the next character that is no space.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <sinter/graph/infer.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -31,8 +32,8 @@ class verifier {
 
  private:
   [[noreturn]] void reject(int id, const std::string& reason) const {
-    throw graph_error("verify: node %" + std::to_string(id) + " (" +
-                      std::string(name(graph_[id].code)) + "): " + reason);
+    raise(graph_error("verify: node %" + std::to_string(id) + " (" +
+                      std::string(name(graph_[id].code)) + "): " + reason));
   }
   void expect(bool holds, int id, const char* reason) const {
     if (!holds) reject(id, reason);
@@ -41,7 +42,7 @@ class verifier {
   void check_inputs(int id) const {
     const op code = graph_[id].code;
     if (static_cast<int>(code) >= op_count)
-      throw graph_error("verify: node %" + std::to_string(id) + " has an op that does not exist");
+      raise(graph_error("verify: node %" + std::to_string(id) + " has an op that does not exist"));
     if (is_custom(code)) check_custom(id);
     const int given = graph_[id].input_count,
               arity =
@@ -235,16 +236,16 @@ class verifier {
     std::vector<std::int64_t> assigned;
     for (const output& o : graph_.outputs) {
       if (o.node < 0 || o.node >= graph_.size())
-        throw graph_error("verify: output %" + std::to_string(o.node) + " is no node; there are " +
-                          std::to_string(graph_.size()));
+        raise(graph_error("verify: output %" + std::to_string(o.node) + " is no node; there are " +
+                          std::to_string(graph_.size())));
       if (o.assigned_argument < 0) continue;
       const std::string who = "verify: output %" + std::to_string(o.node) +
                               " is assigned to argument " + std::to_string(o.assigned_argument);
       const auto number = static_cast<std::size_t>(o.assigned_argument);
       if (number >= argument_numbers_.size() || !argument_numbers_[number])
-        throw graph_error(who + ", which does not exist");
+        raise(graph_error(who + ", which does not exist"));
       for (std::int64_t other : assigned)
-        if (other == o.assigned_argument) throw graph_error(who + ", as another output is");
+        if (other == o.assigned_argument) raise(graph_error(who + ", as another output is"));
       assigned.push_back(o.assigned_argument);
     }
   }
@@ -274,28 +275,28 @@ inline void verify_callable(const graph& g) {
     const auto number = static_cast<std::size_t>(g.attributes(id)[1]);
     // Numbers are unique: if they have no gaps, none reaches the number of nodes.
     if (number >= static_cast<std::size_t>(g.size()))
-      throw graph_error("graph: there is an " + g.argument_text(g.attributes(id)[1]) +
-                        ", but not one for every number below");
+      raise(graph_error("graph: there is an " + g.argument_text(g.attributes(id)[1]) +
+                        ", but not one for every number below"));
     if (arguments.size() <= number) arguments.resize(number + 1, -1);
     arguments[number] = id;
     for (dim d : g[id].shape) {
       if (d.is_constant()) continue;
       if (g.dims.kind(d) != dim_kind::symbol)
-        throw graph_error("graph: " + g.argument_text(g.attributes(id)[1]) + " has the extent " +
-                          g.dims.to_string(d) + "; expected a number or a symbol");
+        raise(graph_error("graph: " + g.argument_text(g.attributes(id)[1]) + " has the extent " +
+                          g.dims.to_string(d) + "; expected a number or a symbol"));
       known[d.index()] = true;
     }
   }
   for (std::size_t number = 0; number < arguments.size(); ++number)
     if (arguments[number] < 0)
-      throw graph_error("graph: there is no argument " + std::to_string(number));
+      raise(graph_error("graph: there is no argument " + std::to_string(number)));
 
   const auto require_known = [&](auto&& self, dim d) -> void {
     if (d.is_constant()) return;
     const std::span<const std::int64_t> o = g.dims.operands(d);
     if (g.dims.kind(d) == dim_kind::symbol) {
       if (!known[d.index()])
-        throw graph_error("graph: " + g.dims.to_string(d) + " is an extent of no argument");
+        raise(graph_error("graph: " + g.dims.to_string(d) + " is an extent of no argument"));
       return;
     }
     // A sum has coefficients before its terms.
@@ -310,8 +311,8 @@ inline void verify_callable(const graph& g) {
   for (const output& o : g.outputs)
     if (o.assigned_argument >= 0 &&
         g[arguments[static_cast<std::size_t>(o.assigned_argument)]].weak)
-      throw graph_error("graph: output %" + std::to_string(o.node) + " is assigned to " +
-                        g.argument_text(o.assigned_argument) + ", a number");
+      raise(graph_error("graph: output %" + std::to_string(o.node) + " is assigned to " +
+                        g.argument_text(o.assigned_argument) + ", a number"));
 }
 
 }  // namespace sinter::inline SINTER_ABI::ir

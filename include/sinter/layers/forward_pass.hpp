@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <sinter/expr/expr.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -29,7 +30,7 @@ class forward_pass {
   /// The key of the random numbers, an integer scalar. Throws graph_error where it was not given.
   constexpr handle key() const {
     if (key_.node.owner == nullptr)
-      throw graph_error("dropout: the forward pass has no key; expected training(key)");
+      raise(graph_error("dropout: the forward pass has no key; expected training(key)"));
     return key_;
   }
 

@@ -165,8 +165,8 @@ class initialiser {
 
   static void require_fans(const shape_vector& shape) {
     if (shape.size() < 2)
-      throw shape_error("initialiser: a tensor of shape " + to_string(shape) +
-                        "; expected a matrix or filters, rank 2 or more");
+      raise(shape_error("initialiser: a tensor of shape " + to_string(shape) +
+                        "; expected a matrix or filters, rank 2 or more"));
   }
 
   static fans fans_of(const shape_vector& shape) {

@@ -22,7 +22,7 @@ inline shape_vector evaluate_shape(const ir::dim_table& dims, std::span<const ir
   shape_vector out;
   for (ir::dim d : shape) {
     out.push_back(dims.evaluate(d, symbols));
-    if (out.back() < 0) throw shape_error("extent " + dims.to_string(d) + " is negative");
+    if (out.back() < 0) raise(shape_error("extent " + dims.to_string(d) + " is negative"));
   }
   return out;
 }

@@ -14,6 +14,7 @@
 #include <sinter/graph/random.hpp>
 #include <sinter/plan/interpret_reduction.hpp>
 #include <sinter/plan/schedule_memory.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::planning::detail {
 
@@ -259,8 +260,8 @@ class body_interpreter {
     for (const reduction_plan& r : f.reductions)
       if (r.step == number) plan = &r;
     if (plan == nullptr || f.walk == nullptr)
-      throw graph_error("interpret_schedule: %" + std::to_string(number) +
-                        " has no reduction plan");
+      raise(
+          graph_error("interpret_schedule: %" + std::to_string(number) + " has no reduction plan"));
     const loop* over = nullptr;
     for (const loop& l : f.walk->loops)
       for (int axis : l.axes)

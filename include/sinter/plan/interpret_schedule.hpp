@@ -17,6 +17,7 @@
 #include <sinter/plan/interpret_body.hpp>
 #include <sinter/plan/schedule.hpp>
 #include <sinter/plan/schedule_memory.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -61,7 +62,7 @@ class schedule_interpreter {
   }
   const iteration& require(work_kind work, int part) const {
     const iteration* const found = find(work, part);
-    if (found == nullptr) throw graph_error("interpret_schedule: an item lacks an iteration");
+    if (found == nullptr) raise(graph_error("interpret_schedule: an item lacks an iteration"));
     return *found;
   }
   std::vector<reduction_plan> reductions_of(const iteration* walk) const {
@@ -223,7 +224,7 @@ class schedule_interpreter {
     const loop* columns = nullptr;
     for (const loop& l : walk.loops)
       if (l.axes == std::vector<int>{static_cast<int>(rank) - 1}) columns = &l;
-    if (columns == nullptr) throw graph_error("interpret_schedule: no loop over streamed columns");
+    if (columns == nullptr) raise(graph_error("interpret_schedule: no loop over streamed columns"));
     const std::int64_t width = values.columns();
     const std::int64_t offset = n.hidden.any ? evaluate(n.hidden.offset) : 0;
     shape_vector rows = space;
@@ -392,8 +393,8 @@ class schedule_interpreter {
                         std::int64_t extent) const {
     const std::int64_t out = ir::truncate_to_i64(memory_.read(n.accesses[1].buffer, find(at)));
     if (out < 0 || out >= extent)
-      throw index_error(std::string(word(n)) + ": index " + std::to_string(out) +
-                        " is outside of extent " + std::to_string(extent));
+      raise(index_error(std::string(word(n)) + ": index " + std::to_string(out) +
+                        " is outside of extent " + std::to_string(extent)));
     return out;
   }
   static const char* word(const nest& n) {

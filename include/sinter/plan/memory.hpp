@@ -291,7 +291,7 @@ inline void verify_memory(const plan& p) {
     return std::pair{own.offset, own.offset + own.bytes};
   };
   const auto complain = [](std::size_t nest, const std::string& what) {
-    throw graph_error("plan, nest " + std::to_string(nest) + ": " + what);
+    raise(graph_error("plan, nest " + std::to_string(nest) + ": " + what));
   };
   // owner: what each written region of the arena holds at this point of the execution.
   std::vector<int> owners;
@@ -336,7 +336,7 @@ inline void verify_memory(const plan& p) {
       if (p.buffers[static_cast<std::size_t>(s.buffer)].place == place::output)
         std::erase(unwritten, p.buffers[static_cast<std::size_t>(s.buffer)].number);
   if (!unwritten.empty())
-    throw graph_error("plan: nothing writes output " + std::to_string(unwritten.front()));
+    raise(graph_error("plan: nothing writes output " + std::to_string(unwritten.front())));
 }
 
 }  // namespace sinter::inline SINTER_ABI::planning

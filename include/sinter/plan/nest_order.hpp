@@ -195,7 +195,7 @@ class scheduler {
             divert(i);
             return false;
           }
-        throw graph_error("plan: the nests depend on each other in a circle");
+        raise(graph_error("plan: the nests depend on each other in a circle"));
       }
       const std::size_t next = ready.top();
       ready.pop();

@@ -14,6 +14,7 @@
 #include <sinter/plan/nest_reader.hpp>
 #include <sinter/plan/schedule.hpp>
 #include <sinter/plan/verify_schedule.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -62,11 +63,8 @@ class schedule_parser : private nest_reader {
     s_.plan.dims = dims_;
     s_.symbols = symbols_;
     s_.fused = fused_.share();
-    try {
-      verify_schedule(s_);
-    } catch (const error& e) {
-      in_.fail_at(start, e.what());
-    }
+    attempt<error>([&] { verify_schedule(s_); },
+                   [&](const error& e) { in_.fail_at(start, e.what()); });
     return std::move(s_);
   }
 
@@ -302,8 +300,8 @@ inline schedule parse_schedule(std::string_view text,
                                std::span<const ir::custom_op* const> customs = {}) {
   std::vector<schedule> all = parse_schedules(text, customs);
   if (all.size() != 1)
-    throw graph_error("parse_schedule: " + std::to_string(all.size()) +
-                      " schedules in the text, expected one");
+    raise(graph_error("parse_schedule: " + std::to_string(all.size()) +
+                      " schedules in the text, expected one"));
   return std::move(all.front());
 }
 

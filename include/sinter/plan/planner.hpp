@@ -25,6 +25,7 @@
 #include <sinter/plan/select.hpp>
 #include <sinter/plan/value_nests.hpp>
 #include <sinter/plan/view_choice.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -72,7 +73,7 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   for (std::size_t k = 0; k < output_classes.size(); ++k) {
     const int value = values.number(output_classes[k]);
     if (value < 0)
-      throw graph_error("plan: output " + std::to_string(k) + " has no executable form");
+      raise(graph_error("plan: output " + std::to_string(k) + " has no executable form"));
     outputs.push_back({value, assigned[k]});
     if (std::ranges::find(roots, value) == roots.end()) roots.push_back(value);
   }
@@ -84,7 +85,7 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   const auto is_complete = [](const selection& s) {
     return s.cost < std::numeric_limits<double>::infinity();
   };
-  if (!is_complete(chosen)) throw graph_error("plan: no nests compute all outputs");
+  if (!is_complete(chosen)) raise(graph_error("plan: no nests compute all outputs"));
   if (!options.nests.recompute) {
     recomputation again(values, nests, roots);
     while (again.refuse_repeated(chosen)) {
@@ -137,7 +138,9 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
             out.may_outgrow || (!d.is_constant() && part->dims.kind(d) != ir::dim_kind::symbol);
   }
   out.candidates = nests.all().size();
-  for (int v = 0; v < values.size(); ++v) out.goals += nests.is_goal(v) ? 1 : 0;
+  for (int v = 0; v < values.size(); ++v) {
+    if (nests.is_goal(v)) ++out.goals;
+  }
   out.seconds.layout = lap();
   return out;
 }

@@ -130,12 +130,12 @@ class schedule_memory {
     if (owners_.contains(who)) return;
     const std::string name = what + (" " + std::to_string(b.number));
     if (b.number < 0 || at(b.number) >= given.size())
-      throw graph_error("interpret_schedule: " + name + " is missing");
+      raise(graph_error("interpret_schedule: " + name + " is missing"));
     const ir::reference_tensor& value = given[at(b.number)];
     if (value.type != b.type || value.shape != shapes_[i])
-      throw shape_error("interpret_schedule: " + name + " is " +
+      raise(shape_error("interpret_schedule: " + name + " is " +
                         std::string(sinter::name(value.type)) + to_string(value.shape) +
-                        ", expected " + std::string(sinter::name(b.type)) + to_string(shapes_[i]));
+                        ", expected " + std::string(sinter::name(b.type)) + to_string(shapes_[i])));
     make_block(i, who);
     std::size_t position = 0;
     ir::for_each_index(shapes_[i], [&](const shape_vector& index) {
@@ -174,8 +174,8 @@ class schedule_memory {
       place = (place + from.offset) * size;
     }
     if (place < 0 || place + size > static_cast<std::int64_t>(blocks_[block].size()))
-      throw graph_error("interpret_schedule: buffer " + std::to_string(buffer) +
-                        " leaves its memory");
+      raise(graph_error("interpret_schedule: buffer " + std::to_string(buffer) +
+                        " leaves its memory"));
     return blocks_[block].data() + place;
   }
 

@@ -39,8 +39,8 @@ class item_verifier {
   std::int64_t evaluate(ir::dim d) const { return s_.plan.dims.evaluate(d, s_.symbols); }
 
   [[noreturn]] void fail(const std::string& field, const std::string& reason) const {
-    throw graph_error("verify_schedule: item " + std::to_string(item_) + ", " + field + ": " +
-                      reason);
+    raise(graph_error("verify_schedule: item " + std::to_string(item_) + ", " + field + ": " +
+                      reason));
   }
   void require(bool holds, const std::string& field, const char* reason) const {
     if (!holds) fail(field, reason);

@@ -58,8 +58,8 @@ class nest_verifier {
 
  private:
   [[noreturn]] void fail(const std::string& field, const std::string& reason) const {
-    throw graph_error("verify_schedule: item " + std::to_string(item_) + ", " + field + ": " +
-                      reason);
+    raise(graph_error("verify_schedule: item " + std::to_string(item_) + ", " + field + ": " +
+                      reason));
   }
   void require(bool holds, const std::string& field, const char* reason) const {
     if (!holds) fail(field, reason);

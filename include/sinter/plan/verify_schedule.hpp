@@ -48,7 +48,7 @@ class schedule_verifier {
 
   [[noreturn]] static void fail(const std::string& where, const std::string& field,
                                 const std::string& reason) {
-    throw graph_error("verify_schedule: " + where + ", " + field + ": " + reason);
+    raise(graph_error("verify_schedule: " + where + ", " + field + ": " + reason));
   }
   [[noreturn]] void fail(const std::string& field, const std::string& reason) const {
     fail("item " + std::to_string(item_), field, reason);

@@ -11,10 +11,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <sinter/rules/rule.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::rules {
 
@@ -39,7 +41,7 @@ inline slot_rule rule_in(const ir::graph& terms, std::size_t slot) {
 }
 
 [[noreturn]] inline void reject(const ir::custom_rule& rule, const std::string& reason) {
-  throw graph_error("custom op: rule '" + std::string(rule.name) + "': " + reason);
+  raise(graph_error("custom op: rule '" + std::string(rule.name) + "': " + reason));
 }
 
 // Takes words and parentheses off the front of a pattern.
@@ -201,8 +203,8 @@ inline rule_table custom_rules(const ir::graph& terms) {
     const custom::slot_rule from = custom::rule_in(terms, slot);
     if (from.op == nullptr) return out;
     if (slot == custom::slots)
-      throw graph_error("custom ops: one function may use " + std::to_string(custom::slots) +
-                        " rules of them");
+      raise(graph_error("custom ops: one function may use " + std::to_string(custom::slots) +
+                        " rules of them"));
     bool names_op = false;
     const std::string left = custom::left_of(*from.op, from.rule->left, names_op);
     out.emplace_back(from.rule->name, phase::improve,

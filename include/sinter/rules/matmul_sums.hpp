@@ -208,7 +208,7 @@ std::optional<class_id> products_side_by_side(tensor_egraph& graph, const tensor
   const flags f = flags_of(side);
   if (side.attribute("?p") != (Left ? rank - 1 : rank - 2) || holds(graph, m.root(), op::matmul))
     return std::nullopt;
-  std::array<ir::value, Parts> parts;
+  std::array<ir::value, std::size_t{Parts}> parts;
   for (std::size_t i = 0; i < Parts; ++i) parts[i] = side[part_names[i]];
   const ir::value whole = ir::concat(parts, axes_of(rank, !Left, Left ? f.b : f.a).outer);
   return side.finish(Left ? product(a, whole, f) : product(whole, a, f));
@@ -225,7 +225,7 @@ std::optional<class_id> product_of_parts(tensor_egraph& graph, const tensor_matc
   const flags f = flags_of(side);
   const operand_axes axes = axes_of(rank, Left, Left ? f.a : f.b);
   const int axis = static_cast<int>(side.attribute("?p"));
-  std::array<ir::value, Parts> products;
+  std::array<ir::value, std::size_t{Parts}> products;
   const auto apply = [&](ir::value part, ir::value rest) {
     return Left ? product(part, rest, f) : product(rest, part, f);
   };

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -24,7 +25,7 @@ inline constexpr std::string_view part_names[] = {"?a", "?b", "?c", "?d"};
 template <int Parts>
 std::optional<class_id> concat_concat(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
-  std::array<ir::value, Parts> parts;
+  std::array<ir::value, std::size_t{Parts}> parts;
   for (std::size_t i = 0; i < Parts; ++i) parts[i] = side[part_names[i]];
   return side.finish(ir::concat(parts, static_cast<int>(side.attribute("?p"))));
 }
@@ -48,7 +49,7 @@ std::optional<class_id> concat_constant(tensor_egraph& graph, const tensor_match
 template <op Code, int Parts>
 std::optional<class_id> concat_of_unary(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
-  std::array<ir::value, Parts> parts;
+  std::array<ir::value, std::size_t{Parts}> parts;
   for (std::size_t i = 0; i < Parts; ++i) parts[i] = side[part_names[i]];
   const ir::value whole = ir::concat(parts, static_cast<int>(side.attribute("?p")));
   return side.finish(ir::unary(Code, whole));
@@ -59,7 +60,7 @@ template <int Parts>
 std::optional<class_id> permute_concat(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   const auto axes = side.attributes("?p");
-  std::array<ir::value, Parts> parts;
+  std::array<ir::value, std::size_t{Parts}> parts;
   for (std::size_t i = 0; i < Parts; ++i) parts[i] = ir::permute(side[part_names[i]], axes);
   int axis = 0;
   while (axes[static_cast<std::size_t>(axis)] != side.attribute("?q")) ++axis;
@@ -70,7 +71,7 @@ std::optional<class_id> flip_concat(tensor_egraph& graph, const tensor_match& m)
   right_side side(graph, m);
   const std::int64_t mask = side.attribute("?p");
   const int axis = static_cast<int>(side.attribute("?q"));
-  std::array<ir::value, Parts> parts;
+  std::array<ir::value, std::size_t{Parts}> parts;
   for (std::size_t i = 0; i < Parts; ++i) {
     const std::size_t from = ir::has_axis(mask, axis) ? Parts - 1 - i : i;
     parts[i] = ir::flip(side[part_names[from]], mask);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -132,7 +133,7 @@ std::optional<class_id> reduce_concat(tensor_egraph& graph, const tensor_match& 
   right_side side(graph, m);
   const std::int64_t mask = side.attribute("?p");
   const int axis = static_cast<int>(side.attribute("?q"));
-  std::array<ir::value, Parts> reduced;
+  std::array<ir::value, std::size_t{Parts}> reduced;
   for (std::size_t i = 0; i < Parts; ++i) {
     const ir::value part = side[names[i]];
     // The largest of no elements is -infinity, which a part may have and the whole not.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The inline namespace of everything in sinter. What a header compiles to depends on the instruction
-// set (widths of registers, alignments of Eigen, which kernels exist) and on OpenMP, so units that
-// are compiled for different ones have entities of different names: they link into one program, each
-// with its own, and a value that is handed from one to the other is an error of the linker instead of
-// a program that is wrong. All units that share sinter's types are compiled with the same flags.
+// The inline namespace of everything in sinter. What a header compiles to depends on the
+// instruction set (widths of registers, alignments of Eigen, which kernels exist), on OpenMP and on
+// exceptions, so units that are compiled for different ones have entities of different names: they
+// link into one program, each with its own, and a value that is handed from one to the other is an
+// error of the linker instead of a program that is wrong. All units that share sinter's types are
+// compiled with the same flags.
 #pragma once
 
 // What xsimd and Eigen tell apart, from the widest on.
@@ -37,10 +38,14 @@
 #define SINTER_ABI_ISA scalar
 #endif
 
-#ifdef _OPENMP
+#if defined(_OPENMP) && defined(__cpp_exceptions)
 #define SINTER_ABI_NAME(isa) abi_##isa##_openmp
-#else
+#elif defined(__cpp_exceptions)
 #define SINTER_ABI_NAME(isa) abi_##isa
+#elif defined(_OPENMP)
+#define SINTER_ABI_NAME(isa) abi_##isa##_openmp_abort
+#else
+#define SINTER_ABI_NAME(isa) abi_##isa##_abort
 #endif
 // The argument is expanded on the way through.
 #define SINTER_ABI_EXPAND(isa) SINTER_ABI_NAME(isa)

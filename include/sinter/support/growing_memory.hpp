@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <sinter/support/abi.hpp>
+#include <sinter/support/error.hpp>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -45,7 +46,7 @@ class growing_memory {
     if (bytes <= bytes_) return;
     if (bytes < huge_page || !has_pages) {
       void* const grown = std::realloc(data_, bytes);
-      if (grown == nullptr) throw std::bad_alloc();
+      if (grown == nullptr) raise(std::bad_alloc());
       data_ = grown;
       bytes_ = bytes;
       return;
@@ -64,7 +65,7 @@ class growing_memory {
     const std::size_t reserved = bytes + huge_page;
     void* const mapped =
         mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    if (mapped == MAP_FAILED) raise(std::bad_alloc());
     char* const first = static_cast<char*>(mapped);
     const std::size_t before = (huge_page - reinterpret_cast<std::uintptr_t>(first)) % huge_page;
     if (before != 0) munmap(first, before);
@@ -78,7 +79,7 @@ class growing_memory {
     if (bytes_ >= huge_page) {
       if (mremap(data_, bytes_, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, target) == MAP_FAILED) {
         munmap(target, bytes);
-        throw std::bad_alloc();
+        raise(std::bad_alloc());
       }
     } else {
       if (bytes_ != 0) std::memcpy(target, data_, bytes_);

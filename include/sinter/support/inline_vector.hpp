@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include <sinter/support/abi.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -142,7 +143,7 @@ struct inline_vector {
 
  private:
   static constexpr void require_room(std::size_t n) {
-    if (n > N) throw std::length_error("inline_vector: more elements than its capacity");
+    if (n > N) raise(std::length_error("inline_vector: more elements than its capacity"));
   }
 };
 

@@ -52,8 +52,8 @@ class any_tensor {
   any_tensor(dtype type, const shape_vector& shape, sinter::storage block)
       : type_(type), shape_(shape), size_(element_count(shape)), storage_(std::move(block)) {
     if (static_cast<std::size_t>(size_) > storage_.size_bytes() / size_of(type))
-      throw shape_error("any_tensor: shape " + to_string(shape) + " of " + std::string(name(type)) +
-                        " in a block of " + std::to_string(storage_.size_bytes()) + " bytes");
+      raise(shape_error("any_tensor: shape " + to_string(shape) + " of " + std::string(name(type)) +
+                        " in a block of " + std::to_string(storage_.size_bytes()) + " bytes"));
   }
 
   /// The elements as a tensor, copied. Throws dtype_error if they are of another type, shape_error
@@ -85,8 +85,8 @@ class any_tensor {
  private:
   void require(dtype wanted) const {
     if (type_ != wanted)
-      throw dtype_error("any_tensor: elements of dtype " + std::string(name(type_)) +
-                        " where a tensor of " + std::string(name(wanted)) + " is expected");
+      raise(dtype_error("any_tensor: elements of dtype " + std::string(name(type_)) +
+                        " where a tensor of " + std::string(name(wanted)) + " is expected"));
   }
 
   dtype type_;

@@ -145,7 +145,7 @@ constexpr decltype(auto) dispatch(dtype d, Function&& f) {
     case dtype::f32: return std::forward<Function>(f)(std::type_identity<float>{});
     case dtype::f64: return std::forward<Function>(f)(std::type_identity<double>{});
   }
-  throw dtype_error("dispatch: the value is no dtype");
+  raise(dtype_error("dispatch: the value is no dtype"));
 }
 
 }  // namespace sinter::inline SINTER_ABI

@@ -122,8 +122,8 @@ template <class T, extents_spec E>
 auto as_eigen(const view<T, E>& source) {
   for (const std::int64_t stride : source.strides()) {
     if (stride < 0)
-      throw shape_error("as_eigen: strides " + to_string(source.strides()) +
-                        ", expected none below 0");
+      raise(shape_error("as_eigen: strides " + to_string(source.strides()) +
+                        ", expected none below 0"));
   }
   if constexpr (E.rank == 1) {
     using stride = Eigen::InnerStride<>;

@@ -33,16 +33,16 @@ struct extents_spec {
 
   constexpr extents_spec(int all_dynamic_rank) : rank(all_dynamic_rank) {
     if (rank < 0 || rank > max_rank)
-      throw std::length_error("extents: the rank must be between 0 and 8");
+      raise(std::length_error("extents: the rank must be between 0 and 8"));
     for (int axis = 0; axis < rank; ++axis) extent[static_cast<std::size_t>(axis)] = dyn;
   }
 
   template <std::size_t Rank>
   constexpr extents_spec(const std::array<std::int64_t, Rank>& values)
       : rank(static_cast<int>(Rank)) {
-    if (Rank > max_rank) throw std::length_error("extents: the rank must be between 0 and 8");
+    if (Rank > max_rank) raise(std::length_error("extents: the rank must be between 0 and 8"));
     for (std::size_t axis = 0; axis < Rank; ++axis) {
-      if (values[axis] < dyn) throw std::length_error("extents: an extent is negative");
+      if (values[axis] < dyn) raise(std::length_error("extents: an extent is negative"));
       extent[axis] = values[axis];
     }
   }
@@ -107,14 +107,14 @@ inline std::string to_string(const extents_spec& spec) {
 constexpr std::int64_t element_count(const shape_vector& shape) {
   bool has_zero = false;
   for (const std::int64_t extent : shape) {
-    if (extent < 0) throw shape_error("shape " + to_string(shape) + " has a negative extent");
+    if (extent < 0) raise(shape_error("shape " + to_string(shape) + " has a negative extent"));
     if (extent == 0) has_zero = true;
   }
   if (has_zero) return 0;
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) {
     if (count > std::numeric_limits<std::int64_t>::max() / extent) {
-      throw shape_error("shape " + to_string(shape) + " has more elements than can be counted");
+      raise(shape_error("shape " + to_string(shape) + " has more elements than can be counted"));
     }
     count *= extent;
   }
@@ -142,8 +142,8 @@ inline void require_fits(const shape_vector& shape, const extents_spec& spec, co
     fits = !spec.is_static(axis) || spec[axis] == shape[axis];
   }
   if (!fits) {
-    throw shape_error(std::string(what) + ": shape " + to_string(shape) +
-                      " does not fit the type's extents " + to_string(spec));
+    raise(shape_error(std::string(what) + ": shape " + to_string(shape) +
+                      " does not fit the type's extents " + to_string(spec)));
   }
 }
 

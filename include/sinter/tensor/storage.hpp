@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include <sinter/support/error.hpp>
 #include <sinter/tensor/contents.hpp>
 
 namespace sinter::inline SINTER_ABI {
@@ -29,7 +30,7 @@ class storage {
   /// are allocated, so a vector load that begins inside `bytes` at an aligned address never leaves
   /// the block. Throws std::bad_alloc.
   explicit storage(std::size_t bytes) {
-    if (bytes > static_cast<std::size_t>(-1) / 2) throw std::bad_alloc();
+    if (bytes > static_cast<std::size_t>(-1) / 2) raise(std::bad_alloc());
     const std::size_t rounded =
         (bytes + storage_alignment - 1) / storage_alignment * storage_alignment;
     void* memory = ::operator new(sizeof(header) + rounded, std::align_val_t{storage_alignment});

@@ -306,8 +306,8 @@ class tensor {
   /// The extent of `axis`, counted from 0. Throws axis_error outside of [0, rank).
   std::int64_t extent(int axis) const {
     if (axis < 0 || axis >= rank()) {
-      throw axis_error("extent: axis " + std::to_string(axis) + " of a tensor of rank " +
-                       std::to_string(rank()));
+      raise(axis_error("extent: axis " + std::to_string(axis) + " of a tensor of rank " +
+                       std::to_string(rank())));
     }
     return shape_[axis];
   }
@@ -384,8 +384,8 @@ class tensor {
     const std::size_t columns = rows.size() == 0 ? 0 : rows.begin()->size();
     for (const auto& row : rows) {
       if (row.size() != columns) {
-        throw shape_error("tensor: a row of " + std::to_string(row.size()) +
-                          " elements beside one of " + std::to_string(columns));
+        raise(shape_error("tensor: a row of " + std::to_string(row.size()) +
+                          " elements beside one of " + std::to_string(columns)));
       }
     }
     return {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)};
@@ -393,8 +393,8 @@ class tensor {
 
   static std::size_t byte_count(std::int64_t count, const shape_vector& shape) {
     if (count > std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(sizeof(T))) {
-      throw shape_error("tensor: shape " + to_string(shape) +
-                        " has more bytes than can be counted");
+      raise(
+          shape_error("tensor: shape " + to_string(shape) + " has more bytes than can be counted"));
     }
     return static_cast<std::size_t>(count) * sizeof(T);
   }

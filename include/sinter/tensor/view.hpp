@@ -60,8 +60,8 @@ class view {
     require_fits(shape, E, "view");
     size_ = element_count(shape);
     if (strides.size() != shape.size()) {
-      throw shape_error("view: " + std::to_string(strides.size()) + " strides for shape " +
-                        to_string(shape));
+      raise(shape_error("view: " + std::to_string(strides.size()) + " strides for shape " +
+                        to_string(shape)));
     }
   }
 
@@ -163,8 +163,8 @@ class view {
  private:
   static std::size_t checked(int axis) {
     if (axis < 0 || axis >= E.rank) {
-      throw axis_error("axis " + std::to_string(axis) + " of a view of rank " +
-                       std::to_string(E.rank));
+      raise(axis_error("axis " + std::to_string(axis) + " of a view of rank " +
+                       std::to_string(E.rank)));
     }
     return static_cast<std::size_t>(axis);
   }

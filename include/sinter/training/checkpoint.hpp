@@ -57,8 +57,8 @@ void load_checkpoint(const std::string& path, S& s, const parameter_naming& nami
         const std::string stored = naming ? naming(name) : name;
         const shape_vector& found = file.entry(stored).shape;
         if (x.size() != 0 && x.shape() != found)
-          throw shape_error(path + ": tensor '" + stored + "' has shape " + to_string(found) +
-                            ", expected " + to_string(x.shape()));
+          raise(shape_error(path + ": tensor '" + stored + "' has shape " + to_string(found) +
+                            ", expected " + to_string(x.shape())));
         x = tensor<T, E>(file.get<T, E>(stored));
       });
   s = std::move(loaded);
