@@ -37,3 +37,10 @@ if(sinter_safetensors_FOUND AND sinter_npz_FOUND AND sinter_onnx_FOUND)
   target_link_libraries(sinter_components INTERFACE sinter::safetensors sinter::npz sinter::onnx)
   set_target_properties(sinter_components PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 endif()
+
+# What lies behind the narrow waist (support/separate.hpp) takes a minute or two to compile: once for all tests, benchmarks
+# and examples. In two units, which compile side by side.
+add_library(sinter_test_middle OBJECT EXCLUDE_FROM_ALL
+  ${PROJECT_SOURCE_DIR}/tests/middle/program.cpp ${PROJECT_SOURCE_DIR}/tests/middle/code.cpp)
+target_link_libraries(sinter_test_middle PUBLIC sinter_development)
+target_compile_definitions(sinter_test_middle PUBLIC SINTER_SEPARATE)

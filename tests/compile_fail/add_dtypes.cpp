@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect: sinter: the operands of an op do not fit together
-// mention: mixed_dtypes, sinter::ir::op::add
+// mention: mixed_dtypes, sinter::.*ir::op::add
 // lines <= 8
 #include <sinter/sinter.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect: sinter: the operands of an op do not fit together
-// mention: extents_disagree, sinter::ir::op::add, 3, 4
+// mention: extents_disagree, sinter::.*ir::op::add, 3, 4
 // lines <= 8
 #include <sinter/sinter.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect: sinter: the operands of an op do not fit together
-// mention: wrong_dtype, sinter::ir::op::gather
+// mention: wrong_dtype, sinter::.*ir::op::gather
 // lines <= 8
 #include <sinter/sinter.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect: sinter: the operands of an op do not fit together
-// mention: not_a_permutation, sinter::ir::op::permute, 3
+// mention: not_a_permutation, sinter::.*ir::op::permute, 3
 // lines <= 8
 #include <sinter/sinter.hpp>
 
