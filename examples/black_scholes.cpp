@@ -56,22 +56,20 @@ int main() {
   };
   const auto spot = between(50, 150), strike = between(50, 150), years = between(0.1f, 2.0f),
              volatility = between(0.1f, 0.5f);
-  const float rate = 0.03f;
-  const auto [price, delta, vega] = value(spot, strike, years, rate, volatility);
+  const auto [price, delta, vega] = value(spot, strike, years, 0.03f, volatility);
 
   std::puts("  spot  strike  years  volatility    price   delta    vega");
   double worst = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    const option o{spot(i), strike(i), years(i), rate, volatility(i)};
+    const auto at = [i](const auto& x) { return static_cast<double>(x(i)); };
+    const option o{at(spot), at(strike), at(years), 0.03, at(volatility)};
     const valued expected = by_the_book(o);
     // Prices are up to 150, of which float has 1e-5.
-    worst = std::max({worst, std::abs(expected.price - static_cast<double>(price(i))),
-                      std::abs(expected.delta - static_cast<double>(delta(i))),
-                      std::abs(expected.vega - static_cast<double>(vega(i)))});
+    worst = std::max({worst, std::abs(expected.price - at(price)),
+                      std::abs(expected.delta - at(delta)), std::abs(expected.vega - at(vega))});
     if (i < 5)
       std::printf("%6.2f  %6.2f  %5.2f  %10.2f  %7.3f  %6.3f  %6.2f\n", o.spot, o.strike, o.years,
-                  o.volatility, static_cast<double>(price(i)), static_cast<double>(delta(i)),
-                  static_cast<double>(vega(i)));
+                  o.volatility, at(price), at(delta), at(vega));
   }
   std::printf("%lld options, largest difference from the formula in double: %.1e\n",
               static_cast<long long>(count), worst);

@@ -72,6 +72,7 @@ int main() {
     }
   const auto [three, highest, da, db] = f(a, b, c);
 
+  const auto number = [](float x) { return static_cast<double>(x); };
   const auto log_of_sum = [](double x, double y) {
     return std::max(x, y) + std::log1p(std::exp(-std::abs(x - y)));
   };
@@ -79,13 +80,14 @@ int main() {
   for (std::int64_t i = 0; i < rows; ++i) {
     float so_far = three(i, 0);
     for (std::int64_t j = 0; j < columns; ++j) {
-      const double expected = log_of_sum(log_of_sum(a(i, j), b(i, j)), c(i, j));
-      const double share = 1 / (1 + std::exp(static_cast<double>(b(i, j) - a(i, j))));
+      const std::array<double, 3> x{number(a(i, j)), number(b(i, j)), number(c(i, j))};
+      const double expected = log_of_sum(log_of_sum(x[0], x[1]), x[2]);
+      const double share = 1 / (1 + std::exp(x[1] - x[0]));
       so_far = std::max(so_far, three(i, j));
-      worst = std::max({worst, std::abs(static_cast<double>(three(i, j)) - expected) / 300,
-                        std::abs(static_cast<double>(da(i, j)) - share),
-                        std::abs(static_cast<double>(db(i, j)) - (1 - share)),
-                        highest(i, j) == so_far ? 0.0 : 1.0});
+      worst =
+          std::max({worst, std::abs(number(three(i, j)) - expected) / 300,
+                    std::abs(number(da(i, j)) - share), std::abs(number(db(i, j)) - (1 - share)),
+                    highest(i, j) == so_far ? 0.0 : 1.0});
     }
   }
   const std::string told = f.explain(a, b, c);
