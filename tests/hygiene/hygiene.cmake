@@ -16,5 +16,5 @@ set_target_properties(no_exceptions PROPERTIES CXX_STANDARD 23 CXX_EXTENSIONS OF
 target_compile_options(no_exceptions PRIVATE -fno-exceptions -fno-rtti -fno-sanitize=all -O0 -Wno-sign-conversion)
 add_test(NAME hygiene.no_exceptions COMMAND no_exceptions)
 add_test(NAME hygiene.error_handler
-  COMMAND ${PROJECT_SOURCE_DIR}/tests/support/fails_with.sh
+  COMMAND sh ${PROJECT_SOURCE_DIR}/tests/support/fails_with.sh
     "^handled: add\\(f32\\[2, 3\\], f32\\[2, 2\\]\\): extents 3 and 2 disagree$" $<TARGET_FILE:no_exceptions> fail)
