@@ -10,11 +10,11 @@ add_test(NAME hygiene.macros
 
 # One program for four questions: compiling the middle once more takes 20 s. Not optimised, so that it is no more.
 add_executable(no_exceptions ${hygiene_dir}/no_exceptions.cpp)
-target_link_libraries(no_exceptions PRIVATE sinter_development)
+target_link_libraries(no_exceptions PRIVATE sinter_strict)
 set_target_properties(no_exceptions PROPERTIES CXX_STANDARD 23 CXX_EXTENSIONS OFF)
 # Not optimised, some intrinsics are macros, and GCC warns of what is in them.
 target_compile_options(no_exceptions PRIVATE -fno-exceptions -fno-rtti -fno-sanitize=all -O0 -Wno-sign-conversion)
 add_test(NAME hygiene.no_exceptions COMMAND no_exceptions)
 add_test(NAME hygiene.error_handler
-  COMMAND ${PROJECT_SOURCE_DIR}/tests/support/fails_with.sh
+  COMMAND sh ${PROJECT_SOURCE_DIR}/tests/support/fails_with.sh
     "^handled: add\\(f32\\[2, 3\\], f32\\[2, 2\\]\\): extents 3 and 2 disagree$" $<TARGET_FILE:no_exceptions> fail)
