@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sinter/graph/parse.hpp>
+#include <sinter/graph/print.hpp>
 #include <sinter/sinter.hpp>
 
 namespace sn = sinter;

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What needs neither Eigen nor xsimd: tensors, the graph and its oracle, the front end, gradients,
-// and the e-graph.
+// What needs neither Eigen nor xsimd, and compiles fast: tensors, graphs, expressions, and the
+// e-graph with its rules. What is not named here has headers of its own: <sinter/egraph.hpp> for
+// extraction and proofs, graph/interpret.hpp, graph/parse.hpp, graph/print.hpp,
+// autodiff/expand.hpp.
 #pragma once
 
-#include <sinter/autodiff/expand.hpp>
-#include <sinter/egraph.hpp>
+#include <sinter/egraph/egraph.hpp>
+#include <sinter/egraph/rule.hpp>
+#include <sinter/egraph/runner.hpp>
 #include <sinter/expr/expr.hpp>
-#include <sinter/graph/bind.hpp>
-#include <sinter/graph/dot.hpp>
-#include <sinter/graph/interpret.hpp>
-#include <sinter/graph/parse.hpp>
-#include <sinter/graph/print.hpp>
-#include <sinter/graph/verify.hpp>
+#include <sinter/graph/build.hpp>
 #include <sinter/tensor/tensor.hpp>
 #include <sinter/tensor/view.hpp>

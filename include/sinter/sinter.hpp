@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// All of sinter: tensors, the front end, and functions that are fused, planned and run. Pulls in
-// xsimd and Eigen; the e-graph engine alone is <sinter/egraph.hpp>, and what needs neither
-// (tensors, graphs, expressions, gradients, the engine) <sinter/core.hpp>.
+// Tensors, the front end, and functions that are fused, planned and run. Pulls in xsimd and Eigen.
+// <sinter/core.hpp> needs neither; the engine alone is <sinter/egraph.hpp>. With SINTER_SEPARATE
+// the e-graph and all behind it stay out, which is half of what this header costs then.
 #pragma once
 
 // These first: errors in their templates then name two files, not five or ten.
@@ -10,10 +10,11 @@
 #include <sinter/function/fuse.hpp>
 // clang-format on
 
-#include <sinter/core.hpp>
+#include <sinter/expr/expr.hpp>
 #include <sinter/files/npy.hpp>
 #include <sinter/function/custom.hpp>
 #include <sinter/function/evaluate.hpp>
 #include <sinter/function/function.hpp>
 #include <sinter/function/graph_builder.hpp>
 #include <sinter/support/version.hpp>
+#include <sinter/tensor/view.hpp>

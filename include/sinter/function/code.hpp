@@ -11,18 +11,23 @@
 #include <sinter/exec/map_reduce.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/function/trace.hpp>
-#ifndef SINTER_SEPARATE
-#include <sinter/function/code_source.hpp>
-#endif
 
 namespace sinter::inline SINTER_ABI::detail {
 
-// Kernels, products and superinstructions of the library for every dtype.
+// Kernels, products and superinstructions of the library for every dtype. A template, as all that
+// calls it: otherwise each unit that includes sinter.hpp would compile them, called or not, where
+// all is in headers.
+template <class = void>
 program_code all_code();
 
 // For a graph that is known only at run time (gradients expanded): behind the library, the regions
 // of the graph that run step by step.
+template <class = void>
 program_code code_of(const ir::graph& g);
+
+// For the dtypes named; bool comes with every table.
+template <Element... T>
+program_code make_code();
 
 // The same for a set of dtypes (bit i: dtype i). Where they are compiled once for a whole program,
 // that is for every dtype.
@@ -52,3 +57,7 @@ void add_regions(program_code& code) {
 }
 
 }  // namespace sinter::inline SINTER_ABI::detail
+
+#ifndef SINTER_SEPARATE
+#include <sinter/function/code_source.hpp>
+#endif

@@ -12,13 +12,13 @@
 #include <sinter/exec/accumulator_machine.hpp>
 #include <sinter/exec/library.hpp>
 #include <sinter/exec/make_kernels.hpp>
+#include <sinter/function/code.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/graph/accumulator_program.hpp>
 #include <sinter/graph/regions.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
-// For the dtypes named; bool comes with every table.
 template <Element... T>
 program_code make_code() {
   program_code out{exec::make_kernel_table<T...>(), {}};
@@ -31,12 +31,14 @@ program_code make_code() {
   return out;
 }
 
-SINTER_INLINE program_code all_code() {
+template <class>
+program_code all_code() {
   return make_code<std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
                    std::uint32_t, std::int64_t, std::uint64_t, float16, bfloat16, float, double>();
 }
 
-SINTER_INLINE program_code code_of(const ir::graph& g) {
+template <class>
+program_code code_of(const ir::graph& g) {
   program_code out = all_code();
   for (const ir::region& r : ir::find_regions(g, ir::has_accumulator_op)) {
     std::optional<ir::accumulator_program> steps = ir::accumulator_program_of(r);
@@ -50,5 +52,10 @@ SINTER_INLINE program_code code_of(const ir::graph& g) {
   }
   return out;
 }
+
+#ifdef SINTER_SEPARATE
+template program_code all_code<void>();
+template program_code code_of<void>(const ir::graph& g);
+#endif
 
 }  // namespace sinter::inline SINTER_ABI::detail

@@ -153,12 +153,14 @@ class graph_builder {
   /// may compile others. Throws graph_error if an argument is assigned twice, or if an assigned one
   /// is bound, and as graph_function. With `plans`, functions of equal graphs share what is
   /// planned; see plan_cache.
+  template <class = void>
   graph_function compile(std::span<const graph_output> outputs, program_options options = {},
                          plan_cache* plans = nullptr) const {
     graph_function f(graph_of(outputs), std::move(options), plans);
     for (const auto& bind : state_->bindings) bind(f);
     return f;
   }
+  template <class = void>
   graph_function compile(std::initializer_list<graph_output> outputs, program_options options = {},
                          plan_cache* plans = nullptr) const {
     return compile(std::span(outputs.begin(), outputs.size()), std::move(options), plans);

@@ -41,9 +41,10 @@ class graph_function {
   /// rule of the representation, if argument numbers have gaps, or if a symbol is an extent of no
   /// argument; shape_error or dtype_error where a gradient is of no floating scalar.
   /// With `plans`, functions of equal graphs share what is planned; see plan_cache.
+  template <class = void>
   explicit graph_function(const ir::graph& g, program_options options = {},
                           plan_cache* plans = nullptr)
-      : state_(std::make_shared<state>(expanded(g), std::move(options), plans)) {}
+      : state_(std::make_shared<state>(made(expanded(g), std::move(options), plans))) {}
 
   /// Arguments by number, those that are bound included: "argument 1" where they have no name.
   std::size_t argument_count() const { return state_->arguments.size(); }
@@ -170,10 +171,7 @@ class graph_function {
   };
 
   struct state {
-    state(const ir::graph& g, program_options options, plan_cache* plans)
-        : program(plans != nullptr ? plans->find_or_make(g, detail::code_of, options)
-                                   : std::make_shared<sinter::program>(g, detail::code_of(g),
-                                                                       std::move(options))) {
+    explicit state(std::shared_ptr<sinter::program> made) : program(std::move(made)) {
       const ir::graph& traced = program->traced();
       for (int id = 0; id < traced.size(); ++id) {
         if (traced[id].code != ir::op::argument) continue;
@@ -189,6 +187,13 @@ class graph_function {
     std::vector<argument> arguments;   // by number
     std::vector<std::size_t> results;  // the outputs that are not assigned
   };
+
+  template <class = void>
+  static std::shared_ptr<sinter::program> made(const ir::graph& g, program_options options,
+                                               plan_cache* plans) {
+    if (plans != nullptr) return plans->find_or_make(g, detail::code_of<>, options);
+    return std::make_shared<sinter::program>(g, detail::code_of<>(g), std::move(options));
+  }
 
   // The program checks once more: what expands gradients takes a sound graph for granted.
   static ir::graph expanded(const ir::graph& g) {
