@@ -9,6 +9,8 @@ from conan.tools.layout import basic_layout
 
 required_conan_version = ">=2.0"
 
+CMAKE_MODULES = os.path.join("share", "cmake", "sinter")
+
 
 class SinterConan(ConanFile):
     name = "sinter"
@@ -21,7 +23,7 @@ class SinterConan(ConanFile):
     options = {"openmp": [True, False], "safetensors": [True, False], "npz": [True, False],
                "onnx": [True, False]}
     default_options = {"openmp": True, "safetensors": False, "npz": False, "onnx": False}
-    exports_sources = "LICENSE", "include/*"
+    exports_sources = "LICENSE", "include/*", "cmake/sinter-dispatch*"
     no_copy_source = True
 
     def set_version(self):
@@ -55,26 +57,36 @@ class SinterConan(ConanFile):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
         copy(self, "*.hpp", os.path.join(self.source_folder, "include"),
              os.path.join(self.package_folder, "include"))
+        copy(self, "sinter-dispatch*", os.path.join(self.source_folder, "cmake"),
+             os.path.join(self.package_folder, CMAKE_MODULES))
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "sinter")
-        core = self.add_component("sinter", ["eigen::eigen", "xsimd::xsimd"])
+        # Not sinter::sinter, which is a component: this target is all of them, sinter::native with its flag, too.
+        self.cpp_info.set_property("cmake_target_name", "sinter::all")
+        self.cpp_info.set_property(
+            "cmake_build_modules", [os.path.join(CMAKE_MODULES, "sinter-dispatch.cmake")])
+        core = self.add_component("sinter", ["eigen", "xsimd"])
         core.set_property("pkg_config_name", "sinter")
-        if self.options.openmp and self.settings.get_safe("compiler") in ("gcc", "clang"):
-            core.cxxflags = ["-fopenmp"]
-            core.exelinkflags = ["-fopenmp"]
-            core.sharedlinkflags = ["-fopenmp"]
+        if self.settings.get_safe("compiler") in ("gcc", "clang"):
+            if self.options.openmp:
+                core.cxxflags = ["-fopenmp"]
+                core.exelinkflags = ["-fopenmp"]
+                core.sharedlinkflags = ["-fopenmp"]
+            self.add_component("native", []).cxxflags = ["-march=native"]
         if self.options.safetensors:
-            self.add_component("safetensors", ["sinter", "nlohmann_json::nlohmann_json"])
+            self.add_component("safetensors", ["nlohmann_json"]).requires.append("sinter")
         if self.options.npz:
-            self.add_component("npz", ["sinter", "libzip::libzip"])
+            self.add_component("npz", ["libzip"]).requires.append("sinter")
         if self.options.onnx:
-            self.add_component("onnx", ["sinter", "protozero::protozero"])
+            self.add_component("onnx", ["protozero"]).requires.append("sinter")
 
-    def add_component(self, name, requires):
+    def add_component(self, name, packages):
         component = self.cpp_info.components[name]
         component.set_property("cmake_target_name", f"sinter::{name}")
         component.bindirs = []
         component.libdirs = []
-        component.requires = requires
+        # A package that the profile says the platform has ([platform_requires]) has nothing to be linked.
+        of_conan = [dependency.ref.name for dependency in self.dependencies.direct_host.values()]
+        component.requires = [f"{package}::{package}" for package in packages if package in of_conan]
         return component

@@ -7,6 +7,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/sinter)
 
 install(TARGETS sinter EXPORT sinter-targets FILE_SET HEADERS FILE_SET separate)
+install(TARGETS sinter_native EXPORT sinter-targets)
 install(TARGETS sinter_components FILE_SET HEADERS)
 install(EXPORT sinter-targets NAMESPACE sinter:: DESTINATION ${package_dir})
 
@@ -19,6 +20,9 @@ install(FILES
   ${PROJECT_BINARY_DIR}/sinter-config.cmake
   ${PROJECT_BINARY_DIR}/sinter-config-version.cmake
   ${PROJECT_SOURCE_DIR}/cmake/sinter-dependencies.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/sinter-dispatch.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/sinter-dispatch-link.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/sinter-dispatch.cpp.in
   DESTINATION ${package_dir})
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/sinter.pc.in ${PROJECT_BINARY_DIR}/sinter.pc @ONLY)

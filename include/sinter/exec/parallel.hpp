@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <string>
 #include <string_view>
 
 #ifdef _OPENMP
@@ -26,6 +27,17 @@ inline int thread_count() {
   return omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
 #else
   return 1;
+#endif
+}
+
+/// What a program has of OpenMP, for people: "OpenMP with at most 4 threads" or "no OpenMP, one
+/// thread".
+inline std::string threads_text() {
+#ifdef _OPENMP
+  const int most = thread_count();
+  return "OpenMP with at most " + std::to_string(most) + (most == 1 ? " thread" : " threads");
+#else
+  return "no OpenMP, one thread";
 #endif
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <sinter/egraph/print.hpp>
+#include <sinter/exec/parallel.hpp>
 #include <sinter/exec/simd.hpp>
 #include <sinter/function/make_schedule.hpp>
 #include <sinter/function/nest_history.hpp>
@@ -211,8 +212,8 @@ SINTER_INLINE std::string program::explain(prepared_call& call,
   }
   return out + "calls " + std::to_string(counts.calls) + ", saturations " +
          std::to_string(counts.saturations) + ", extractions " +
-         std::to_string(counts.extractions) +
-         "; vectors: " + std::string(exec::instruction_set_name()) + "\n";
+         std::to_string(counts.extractions) + "\ncompiled for " + exec::instruction_set_name() +
+         ", " + exec::threads_text() + "\n";
 }
 
 }  // namespace sinter::inline SINTER_ABI

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# check_interface(<target>): users choose instruction set, optimisation and warnings. The target adds none of them, and
+# no macros; OpenMP's own target is what brings -fopenmp.
+function(check_interface target)
+  foreach(property COMPILE_OPTIONS COMPILE_DEFINITIONS LINK_OPTIONS LINK_DIRECTORIES PRECOMPILE_HEADERS SOURCES)
+    get_target_property(value ${target} INTERFACE_${property})
+    if(value)
+      message(FATAL_ERROR "${target} has INTERFACE_${property}: ${value}")
+    endif()
+  endforeach()
+  get_target_property(features ${target} INTERFACE_COMPILE_FEATURES)
+  get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
+  if(NOT features STREQUAL "cxx_std_20" OR NOT libraries STREQUAL "Eigen3::Eigen;xsimd;OpenMP::OpenMP_CXX")
+    message(FATAL_ERROR "${target}: features ${features}, libraries ${libraries}")
+  endif()
+  get_target_property(native sinter::native INTERFACE_COMPILE_OPTIONS)
+  if(NOT native MATCHES "-march=native")
+    message(FATAL_ERROR "sinter::native: ${native}")
+  endif()
+endfunction()
