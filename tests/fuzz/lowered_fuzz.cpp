@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Tile programs and what is around them as text: what is read and passes the verifier prints as a
+// text that is read as the same.
+#include "fuzz.hpp"
+#include <sinter/exec/lowered_text.hpp>
+#include <sinter/exec/tile_text.hpp>
+#include <sinter/exec/verify_lowered.hpp>
+
+namespace {
+
+namespace exec = sinter::exec;
+
+template <class Read>
+void round_trip(Read read, std::string_view text) {
+  const auto p = read(text);
+  if constexpr (requires { exec::verify_lowered(p); }) exec::verify_lowered(p);
+  const std::string printed = exec::to_text(p);
+  try {
+    fuzz::require(exec::to_text(read(printed)) == printed, "another program is read back");
+  } catch (const sinter::error& e) {
+    fuzz::require(false, e.what());
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text = fuzz::text_of(data, size);
+  const exec::known_kernels none;
+  fuzz::read_or_refuse(
+      [&] { round_trip([&](std::string_view t) { return exec::parse_lowered(t, none); }, text); });
+  fuzz::read_or_refuse(
+      [&] { round_trip([&](std::string_view t) { return exec::parse_tile(t, none); }, text); });
+  return 0;
+}
