@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: MIT
+// labels: fuzz
 // Memory that runs out at any allocation of a call: the call throws std::bad_alloc, changes no
 // argument, leaks nothing, and the next call of the same object is right.
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <new>
+#include <span>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include <doctest/doctest.h>
 
@@ -33,10 +41,17 @@ bool runs_out(F f, long n, bool once) {
   return false;
 }
 
-// For every n: call(object) with `make()` as object runs out of memory at allocation n, and with
-// all that come behind it or without; then the object's tensors are as they were; the next call
-// makes of them what one without a failure does; and everything is freed. Returns the number of
-// allocations.
+// Every allocation where SINTER_FUZZ_SECONDS asks for long tests, every 29th otherwise: a call
+// plans, some 2 ms each, and makes 1,500 allocations.
+long stride() {
+  static const bool all = std::getenv("SINTER_FUZZ_SECONDS") != nullptr;
+  return all ? 1 : 29;
+}
+
+// For every n, in steps: call(object) with `make()` as object runs out of memory at allocation n,
+// and with all that come behind it or without; then the object's tensors are as they were; the next
+// call makes of them what one without a failure does; and everything is freed. Returns the number
+// of allocations.
 template <class Make, class Call>
 long survives(Make make, Call call) {
   const auto fresh = make();
@@ -46,7 +61,7 @@ long survives(Make make, Call call) {
   for (bool once : {false, true}) {
     bool failed = true;
     // What fails alone may be caught where something else will do: then the call succeeds.
-    for (long at = 0; once ? at < n : failed; ++at) {
+    for (long at = 0; once ? at < n : failed; at += stride()) {
       const long before = counted_heap::alive;
       bool kept = true, right = true;
       {
@@ -137,3 +152,43 @@ TEST_CASE("a function that runs out of memory while it plans, binds, prepares or
     CHECK(survives(make, [](training_call& c) { c.sums = c.f(c.w, c.x, 0.1f); }) > 100);
   }
 }
+
+TEST_CASE("a call that ends while there is no memory") {
+  // Two at a time: the second is not the thread's last one, and its executor goes to a list.
+  sn::graph_builder g;
+  const auto x = g.argument("x", sn::dtype::f32, {4, 5});
+  const sn::ir::graph traced = g.graph_of({sn::relu(x) + x});
+  sn::program p(traced, sn::detail::code_of(traced));
+  const auto values = filled(4, 5, 0);
+  const sn::detail::argument_memory memory[] = {
+      {values.data(), values.shape(), {5, 1}, 20 * sizeof(float)}};
+  const auto first = p.prepare(memory, {});
+  auto second = std::make_unique<sn::program::prepared_call>(p, memory, std::span<std::int64_t>{});
+  {
+    const failure armed(0);
+    second.reset();
+  }
+  sn::program::prepared_call third = p.prepare(memory, {});
+  sn::tensor<float, 2> y(4, 5);
+  const sn::detail::output_memory out[] = {{y.data(), 20 * sizeof(float)}};
+  p.run(third, memory, out);
+  CHECK(y == sn::tensor<float, 2>(sn::relu(values) + values));
+}
+
+#ifdef _OPENMP
+TEST_CASE("a run that finds no memory for the scratch of more threads asks again") {
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1);
+  layer_call c;
+  c.x = filled(300, 4, 0);
+  c.f.into(c.y)(c.x, c.w, c.b);
+  const auto expected = c.y;
+  omp_set_num_threads(4);
+  CHECK(runs_out([&] { c.f.into(c.y)(c.x, c.w, c.b); }, 0, false));
+  const long allocations = counted_heap::allocations;
+  c.f.into(c.y)(c.x, c.w, c.b);
+  CHECK(counted_heap::allocations == allocations + 1);
+  CHECK(c.y == expected);
+  omp_set_num_threads(before);
+}
+#endif
