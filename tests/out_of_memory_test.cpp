@@ -41,11 +41,11 @@ bool runs_out(F f, long n, bool once) {
   return false;
 }
 
-// Every allocation where SINTER_FUZZ_SECONDS asks for long tests, every 29th otherwise: a call
+// Every allocation where SINTER_FUZZ_SECONDS asks for long tests, every 47th otherwise: a call
 // plans, some 2 ms each, and makes 1,500 allocations.
 long stride() {
   static const bool all = std::getenv("SINTER_FUZZ_SECONDS") != nullptr;
-  return all ? 1 : 29;
+  return all ? 1 : 47;
 }
 
 // For every n, in steps: call(object) with `make()` as object runs out of memory at allocation n,
@@ -150,6 +150,23 @@ TEST_CASE("a function that runs out of memory while it plans, binds, prepares or
     const auto make = [] { return training_call(); };
     CHECK(survives(make, [](training_call& c) { c.f.into(c.sums)(c.w, c.x, 0.1f); }) > 100);
     CHECK(survives(make, [](training_call& c) { c.sums = c.f(c.w, c.x, 0.1f); }) > 100);
+  }
+  SUBCASE("an expression") {
+    const auto make = [] {
+      sn::evaluation_cache::clear();
+      return layer_call();
+    };
+    CHECK(survives(make, [](layer_call& c) { c.y = sn::matmul(c.x, c.w) + c.b; }) > 100);
+  }
+  SUBCASE("a graph that is built, compiled and run") {
+    const auto call = [](layer_call& c) {
+      sn::graph_builder g;
+      const auto x = g.argument("x", sn::dtype::f32, {sn::sym("batch", 1, 64), 4});
+      const auto w = g.bound("w", sn::any_tensor(c.w));
+      const sn::graph_function f = g.compile({sn::relu(sn::matmul(x, w))});
+      f.into({c.y})({c.x});
+    };
+    CHECK(survives(first, call) > 100);
   }
 }
 
