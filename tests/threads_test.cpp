@@ -7,8 +7,15 @@
 #include <cstdint>
 #include <functional>
 #include <latch>
+#include <span>
+#include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <vector>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include <doctest/doctest.h>
 
@@ -54,6 +61,59 @@ int wrong_elements(const sn::tensor<float, 2>& got, const sn::tensor<float, 2>& 
   }
   return wrong;
 }
+
+// Doubles rows; throws where one begins below zero.
+struct doubled_row {
+  static constexpr std::string_view name = "doubled_row";
+  static constexpr int arity = 1;
+  static constexpr int core_axes = 1;
+  template <class T>
+  static void kernel(std::span<const sn::custom_input> in, const sn::custom_output& out,
+                     std::span<const double>) {
+    const auto x = in[0].as<T>();
+    const auto y = out.as<T>();
+    const auto rows = static_cast<std::size_t>(out.extent(0));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (i % (x.size() / rows) == 0 && x[i] < 0) throw std::domain_error("a row below zero");
+      y[i] = 2 * x[i];
+    }
+  }
+};
+
+// The same element by element: throws where one is above a thousand.
+struct bounded {
+  static constexpr std::string_view name = "bounded";
+  static constexpr int arity = 1;
+  static constexpr auto element = [](auto x) {
+    using std::abs;
+    if constexpr (requires { any(x > 1000.0f); }) {
+      if (any(x > 1000.0f)) throw std::domain_error("an element above 1000");
+    }
+    return abs(x);
+  };
+};
+
+// Loops have so many threads while it lives, however many processors there are.
+class loop_threads {
+ public:
+  explicit loop_threads([[maybe_unused]] int count) {
+#ifdef _OPENMP
+    omp_set_num_threads(count);
+#endif
+  }
+  loop_threads(const loop_threads&) = delete;
+  loop_threads& operator=(const loop_threads&) = delete;
+  ~loop_threads() {
+#ifdef _OPENMP
+    omp_set_num_threads(before_);
+#endif
+  }
+
+ private:
+#ifdef _OPENMP
+  int before_ = omp_get_max_threads();
+#endif
+};
 
 }  // namespace
 
@@ -178,4 +238,43 @@ TEST_CASE("calls that repeat the last one of their thread, among others that dro
   CHECK(counts.calls == 16 * 8 * 50);
   CHECK(counts.hits + counts.misses == counts.calls);
   CHECK(counts.plans == 1);
+}
+
+TEST_CASE(
+    "what a kernel throws inside a parallel loop reaches the caller, and the next call runs") {
+  const loop_threads four(4);
+  auto f = sn::fuse([](auto x) { return sn::custom<doubled_row>(x) + 1.0f; });
+  auto g = sn::fuse([](auto x) { return sn::sum(sn::custom<bounded>(x) * 2.0f, 1); });
+  const auto good = sn::tensor<float, 2>::full({1024, 512}, 3);
+  for (const std::int64_t row : {0, 511, 1023}) {
+    auto bad = good;
+    bad(row, 0) = -1;
+    const auto kept = bad;
+    CHECK_THROWS_AS(f(bad), std::domain_error);
+    CHECK(bad == kept);
+    CHECK(f(good) == sn::tensor<float, 2>::full({1024, 512}, 7));
+    bad(row, 7) = 2000;
+    CHECK_THROWS_AS(g(bad), std::domain_error);
+    CHECK(g(good) == sn::tensor<float, 1>::full({1024}, 3072));
+  }
+}
+
+TEST_CASE("an index out of range among many reaches the caller before anything is written") {
+  const loop_threads four(4);
+  auto f = sn::fuse([](auto x, auto y, auto i) {
+    return sn::outputs(sn::assign(x, x * 2.0f), sn::gather(y, i + 1, 0) * 3.0f);
+  });
+  const auto y = filled(100, 64, 0);
+  sn::tensor<std::int32_t, 1> index(20000);
+  for (std::int64_t k = 0; k < index.size(); ++k) index(k) = static_cast<std::int32_t>(k % 99);
+  sn::tensor<float, 1> x{1, 2};
+  for (const std::int64_t at : {0, 9999, 19999}) {
+    auto bad = index;
+    bad(at) = 99;
+    CHECK_THROWS_AS(f(x, y, bad), sn::index_error);
+    CHECK(x == sn::tensor<float, 1>{1, 2});
+  }
+  const auto picked = f(x, y, index);
+  CHECK(x == sn::tensor<float, 1>{2, 4});
+  CHECK(picked(19999, 63) == 3 * y(19999 % 99 + 1, 63));
 }

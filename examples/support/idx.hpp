@@ -84,16 +84,18 @@ inline file load(const std::string& path, std::size_t rank) {
   if (magic != (0x0800u | rank))
     in.fail("is no IDX file of bytes with rank " + std::to_string(rank));
   file out;
+  // Deflate compresses at most 1032 to 1: what the file on disk cannot hold is not allocated.
+  std::error_code ignored;
+  const std::uintmax_t most = std::filesystem::file_size(path, ignored) * 1100;
   std::size_t count = 1;
   for (std::size_t i = 0; i < rank; ++i) {
     out.extents.push_back(in.big_endian("the extents"));
-    count *= out.extents.back();
+    const std::size_t extent = out.extents.back();
+    // By division: three extents of 32 bits overflow a product.
+    if (extent != 0 && count > most / extent)
+      in.fail("claims more elements than it can hold, with an extent of " + std::to_string(extent));
+    count *= extent;
   }
-  // Deflate compresses at most 1032 to 1: what the file on disk cannot hold is not allocated.
-  std::error_code ignored;
-  const std::uintmax_t on_disk = std::filesystem::file_size(path, ignored);
-  if (count > on_disk * 1100)
-    in.fail("claims " + std::to_string(count) + " elements, more than it can hold");
   out.elements.resize(count);
   in.read(out.elements, "the elements");
   if (!in.at_end()) in.fail("has bytes behind its elements");

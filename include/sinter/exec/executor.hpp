@@ -245,10 +245,13 @@ class executor {
   void provide_memory() {
     const int threads = thread_count();
     if (threads > thread_slots_ || need_.per_thread > thread_bytes_) {
-      thread_slots_ = std::max(thread_slots_, threads);
+      const int slots = std::max(thread_slots_, threads);
       // Threads start on lines, and never on the same place of a page: see slot_bytes.
-      thread_bytes_ = round_to_lines(need_.per_thread) + 64;
-      threads_ = storage(thread_bytes_ * static_cast<std::size_t>(thread_slots_));
+      const std::size_t bytes = round_to_lines(need_.per_thread) + 64;
+      threads_ = storage(bytes * static_cast<std::size_t>(slots));
+      // Behind what may throw: a later run must not take memory for there that is not.
+      thread_slots_ = slots;
+      thread_bytes_ = bytes;
     }
     if (need_.shared > shared_.size_bytes()) shared_ = storage(need_.shared);
   }

@@ -56,4 +56,7 @@ struct kernel_table {
   }
 };
 
+/// A table without a kernel.
+inline constexpr kernel_table no_kernels{};
+
 }  // namespace sinter::inline SINTER_ABI::exec

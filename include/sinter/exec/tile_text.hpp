@@ -22,9 +22,10 @@
 
 namespace sinter::inline SINTER_ABI::exec {
 
-/// The kernels that a text may name. Both must outlive what is read with them.
+/// The kernels that a text may name: none, unless they are given. All must outlive what is read
+/// with them.
 struct known_kernels {
-  const kernel_table* table = nullptr;
+  const kernel_table* table = &no_kernels;
   std::span<const ir::instruction> instructions;
   std::span<const ir::custom_op* const> customs = {};
 

@@ -68,16 +68,60 @@ class counted_executor {
   exec::executor executor_;
   std::atomic<std::size_t>& arena_bytes_;
   std::vector<shape_vector> output_shapes_;
+
+  friend class idle_executors;
+  std::unique_ptr<counted_executor> older_;  // the next one in the list of those that are idle
+};
+
+// Executors that wait for a call, those that were used last first. They are linked to each other:
+// to give one back must not fail where memory has run out.
+class idle_executors {
+ public:
+  idle_executors() = default;
+  idle_executors(const idle_executors&) = delete;
+  idle_executors& operator=(const idle_executors&) = delete;
+  ~idle_executors() {
+    while (pop()) continue;
+  }
+
+  std::size_t size() const { return size_; }
+
+  void push(std::unique_ptr<counted_executor> used) noexcept {
+    used->older_ = std::move(newest_);
+    newest_ = std::move(used);
+    ++size_;
+  }
+
+  // Null where there is none.
+  std::unique_ptr<counted_executor> pop() noexcept {
+    std::unique_ptr<counted_executor> out = std::move(newest_);
+    if (!out) return out;
+    newest_ = std::move(out->older_);
+    --size_;
+    return out;
+  }
+
+  // Requires that there is one. O(size).
+  void drop_oldest() noexcept {
+    std::unique_ptr<counted_executor>* last = &newest_;
+    while ((*last)->older_) last = &(*last)->older_;
+    last->reset();
+    --size_;
+  }
+
+ private:
+  std::unique_ptr<counted_executor> newest_;
+  std::size_t size_ = 0;
 };
 
 // One plan and the executors that have been made for it.
 struct bucket {
   std::vector<std::int64_t> corner;
   planning::planned planned;
-  std::shared_ptr<detail::preparation> preparation;     // null where nothing is prepared
-  std::vector<std::unique_ptr<counted_executor>> idle;  // the last one was used last
-  std::size_t number = 0;                               // of the plan, in messages
-  std::shared_ptr<plan_times> times;                    // where calls are timed
+  std::shared_ptr<detail::preparation> preparation;  // null where nothing is prepared
+  idle_executors idle;
+  std::size_t number = 0;             // of the plan, in messages
+  std::shared_ptr<plan_times> times;  // where calls are timed
   std::size_t last_use = 0;
 };
 
@@ -228,11 +272,7 @@ SINTER_INLINE void program::prepared_call::find(std::span<const detail::argument
     own_.shapes->last_use = own_.plan->last_use = ++owner_.clock_;
     ++(extractions == counts.extractions ? counts.hits : counts.misses);
     if (own_.plan->preparation) own_.kept = owner_.values_for(*own_.plan, arguments, symbols);
-    auto& idle = own_.plan->idle;
-    if (!idle.empty()) {
-      own_.executor = std::move(idle.back());
-      idle.pop_back();
-    }
+    own_.executor = own_.plan->idle.pop();
   }
   if (!own_.executor)
     own_.executor = std::make_unique<detail::counted_executor>(
@@ -246,14 +286,14 @@ SINTER_INLINE program::prepared_call::~prepared_call() {
   owner_.give_back(own_);
 }
 
-// Under the lock. The executor waits for another call.
+// Under the lock. The executor waits for another call. Allocates nothing: calls end here.
 SINTER_INLINE void program::give_back(detail::ready_call& call) {
-  auto& idle = call.plan->idle;
+  detail::idle_executors& idle = call.plan->idle;
   if (idle.size() >= std::max<std::size_t>(1, options_.keep.executors)) {
-    idle.erase(idle.begin());
+    idle.drop_oldest();
     ++statistics_.evictions;
   }
-  idle.push_back(std::move(call.executor));
+  idle.push(std::move(call.executor));
   call = {};
 }
 
