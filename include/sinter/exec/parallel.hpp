@@ -16,6 +16,7 @@
 #endif
 
 #include <sinter/plan/division.hpp>
+#include <sinter/support/timeline.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -93,10 +94,13 @@ void parallel_for(std::int64_t tasks, double estimated_nanoseconds, F f) {
     std::atomic<bool> failed{false};
     std::exception_ptr failure;
     const int threads = static_cast<int>(tasks < thread_count() ? tasks : thread_count());
+    const timeline::label* const part_of = timeline::tasks;
 #pragma omp parallel num_threads(threads)
     {
       const int thread = omp_get_thread_num();
-#pragma omp for schedule(static)
+      // Without the time in which a thread waits for the others, at the region's end.
+      const timeline::share share(part_of, thread);
+#pragma omp for schedule(static) nowait
       for (std::int64_t task = 0; task < tasks; ++task) {
         if (failed.load(std::memory_order_relaxed)) continue;
         try {

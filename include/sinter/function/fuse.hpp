@@ -181,6 +181,7 @@ class fused {
 
   template <class Trace>
   std::unique_ptr<program> make_program() const {
+    const detail::tracing step;
     if constexpr (detail::ConstantTrace<Trace>) {
       program_code code = detail::code_for<detail::traced<Trace>::value.dtypes>();
       detail::add_regions<Trace>(code);

@@ -148,6 +148,19 @@ struct output_memory {
   std::size_t bytes = 0;
 };
 
+// While it lives a function is traced, or what the compiler traced is read: a step on the timeline
+// of SINTER_TRACE.
+class tracing {
+ public:
+  tracing();
+  tracing(const tracing&) = delete;
+  tracing& operator=(const tracing&) = delete;
+  ~tracing();
+
+ private:
+  std::int64_t begin_;
+};
+
 }  // namespace detail
 
 class program {
