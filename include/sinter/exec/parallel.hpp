@@ -17,6 +17,7 @@
 #endif
 
 #include <sinter/plan/division.hpp>
+#include <sinter/support/timeline.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -134,10 +135,13 @@ void parallel_for(std::int64_t tasks, double estimated_nanoseconds, F f) {
     // An exception must not leave a parallel region.
     first_failure failure;
     const int threads = static_cast<int>(tasks < thread_count() ? tasks : thread_count());
+    const timeline::label* const part_of = timeline::tasks;
 #pragma omp parallel num_threads(threads)
     {
       const int thread = omp_get_thread_num();
-#pragma omp for schedule(static)
+      // Without the time in which a thread waits for the others, at the region's end.
+      const timeline::share share(part_of, thread);
+#pragma omp for schedule(static) nowait
       for (std::int64_t task = 0; task < tasks; ++task) {
         if (!failure.happened()) failure.guard([&] { f(task, thread); });
       }

@@ -132,6 +132,7 @@ std::shared_ptr<program> program_of(const E& e, const leaf_list& leaves) {
   e.append_key(key);
   for (std::size_t number : leaves.number_of) key.push_back(static_cast<std::int64_t>(number));
   return programs.find_or_make(std::move(key), [&] {
+    const tracing step;
     return std::make_shared<program>(trace_expression(e, leaves), expression_code<E, T>());
   });
 }

@@ -50,6 +50,7 @@ class function<R(Args...)> {
   }
 
   std::string explain(Args... arguments) const { return target().explain(arguments...); }
+  std::string explain_html(Args... arguments) const { return target().explain_html(arguments...); }
   program_statistics statistics() const { return target().statistics(); }
 
  private:
@@ -59,6 +60,7 @@ class function<R(Args...)> {
     // `out`: an R, if that is a tensor.
     virtual void call_into(void* out, std::remove_reference_t<Args>&... arguments) = 0;
     virtual std::string explain(std::remove_reference_t<Args>&... arguments) = 0;
+    virtual std::string explain_html(std::remove_reference_t<Args>&... arguments) = 0;
     virtual program_statistics statistics() const = 0;
   };
 
@@ -80,6 +82,9 @@ class function<R(Args...)> {
     }
     std::string explain(std::remove_reference_t<Args>&... arguments) override {
       return fused_.explain(arguments...);
+    }
+    std::string explain_html(std::remove_reference_t<Args>&... arguments) override {
+      return fused_.explain_html(arguments...);
     }
     program_statistics statistics() const override { return fused_.statistics(); }
 

@@ -52,11 +52,14 @@ class fused {
                   "sinter: a struct argument must be a template of its kind whose members are "
                   "parameters, or structs and arrays of such");
     if constexpr (detail::sound_structures<A...>) {
-      constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
-      static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
-                    "sinter: the operands of an op do not fit together (fault, op, left, right)");
-      if constexpr (fault.kind == ir::fault_kind::none)
-        return call<A...>(std::tuple<>{}, arguments...);
+      static_assert(takes<A...>, "sinter: the lambda does not take so many arguments");
+      if constexpr (takes<A...>) {
+        constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
+        static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
+                      "sinter: the operands of an op do not fit together (fault, op, left, right)");
+        if constexpr (fault.kind == ir::fault_kind::none)
+          return call<A...>(std::tuple<>{}, arguments...);
+      }
     }
   }
 
@@ -73,12 +76,16 @@ class fused {
                     "sinter: a struct argument must be a template of its kind whose members are "
                     "parameters, or structs and arrays of such");
       if constexpr (detail::sound_structures<A...>) {
-        constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
-        static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
-                      "sinter: the operands of an op do not fit together (fault, op, left, right)");
-        if constexpr (fault.kind == ir::fault_kind::none)
-          this->template call<A...>(std::tuple_cat(detail::named_results(outputs)...),
-                                    arguments...);
+        static_assert(takes<A...>, "sinter: the lambda does not take so many arguments");
+        if constexpr (takes<A...>) {
+          constexpr ir::fault fault = detail::fault_of<trace_of<A...>>();
+          static_assert(
+              operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
+              "sinter: the operands of an op do not fit together (fault, op, left, right)");
+          if constexpr (fault.kind == ir::fault_kind::none)
+            this->template call<A...>(std::tuple_cat(detail::named_results(outputs)...),
+                                      arguments...);
+        }
       }
     };
   }
@@ -88,7 +95,7 @@ class fused {
   /// if a frozen argument is assigned.
   template <detail::FusedArgument... A>
   void prepare(A&&... arguments) {
-    with_call<A...>([](const auto&...) {}, arguments...);
+    told<A...>([](const auto&...) { return std::string(); }, arguments...);
   }
 
   /// What the optimizer did for arguments of these shapes: rules that fired, e-graph, nests with
@@ -97,9 +104,19 @@ class fused {
   /// it a few times on the arguments, none of which it changes.
   template <detail::FusedArgument... A>
   std::string explain(A&&... arguments) {
-    return with_call<A...>([](program& p, program::prepared_call& c, const auto& memory,
-                              const auto& symbols) { return p.explain(c, memory, symbols); },
-                           arguments...);
+    return told<A...>([](program& p, program::prepared_call& c, const auto& memory,
+                         const auto& symbols) { return p.explain(c, memory, symbols); },
+                      arguments...);
+  }
+
+  /// The same as one page of HTML, to be written to a file and opened: the graph as it was traced
+  /// and as it is computed, the nests, bytes and time of each. Needs no network, and has no
+  /// scripts.
+  template <detail::FusedArgument... A>
+  std::string explain_html(A&&... arguments) {
+    return told<A...>([](program& p, program::prepared_call& c, const auto& memory,
+                         const auto& symbols) { return p.explain_html(c, memory, symbols); },
+                      arguments...);
   }
 
   /// The lowest level for arguments of these shapes: what is bound for every nest (loops, blocks,
@@ -107,9 +124,9 @@ class fused {
   /// exec::parse_lowered reads. Plans the function if need be.
   template <detail::FusedArgument... A>
   std::string tile_programs(A&&... arguments) {
-    return with_call<A...>([](const program& p, program::prepared_call& c, const auto& memory,
-                              const auto& symbols) { return p.tile_programs(c, memory, symbols); },
-                           arguments...);
+    return told<A...>([](const program& p, program::prepared_call& c, const auto& memory,
+                         const auto& symbols) { return p.tile_programs(c, memory, symbols); },
+                      arguments...);
   }
 
   /// What runs for arguments of these shapes and strides, as text: the nests of the plan with their
@@ -119,18 +136,18 @@ class fused {
   /// (plan/parse_schedule.hpp) reads it, `planning::interpret_schedule` runs it.
   template <detail::FusedArgument... A>
   std::string schedule(A&&... arguments) {
-    return with_call<A...>([](const program& p, const program::prepared_call& c, const auto& memory,
-                              const auto& symbols) { return p.schedule(c, memory, symbols); },
-                           arguments...);
+    return told<A...>([](const program& p, const program::prepared_call& c, const auto& memory,
+                         const auto& symbols) { return p.schedule(c, memory, symbols); },
+                      arguments...);
   }
 
   /// The saturated e-graph for arguments of these shapes, as a program that egglog replays: a
   /// datatype of the ops that occur, and a union per e-node.
   template <detail::FusedArgument... A>
   std::string egglog(A&&... arguments) {
-    return with_call<A...>([](const program& p, program::prepared_call& c, const auto&,
-                              const auto&) { return p.egglog(c); },
-                           arguments...);
+    return told<A...>([](const program& p, program::prepared_call& c, const auto&,
+                         const auto&) { return p.egglog(c); },
+                      arguments...);
   }
 
   /// Counts of saturations, extractions and calls, over all dtypes the function was called with.
@@ -160,6 +177,24 @@ class fused {
   template <class... A>
   using trace_of = detail::function_trace<F, decltype(detail::traced_argument<A>())...>;
 
+  // Asked before the lambda is traced: what the compiler says of one that takes another number of
+  // arguments fills pages.
+  template <class... A>
+  static constexpr bool takes =
+      std::is_invocable_v<F, const typename decltype(detail::traced_argument<A>())::type&...>;
+
+  template <class... A, class Body>
+  std::string told(Body body, std::remove_reference_t<A>&... arguments) {
+    static_assert(
+        takes<A...>,
+        "sinter: the lambda does not take so many arguments; give what a call gets, as in "
+        "f.explain(x, w)");
+    if constexpr (takes<A...>)
+      return with_call<A...>(body, arguments...);
+    else
+      return {};
+  }
+
   // The program for these argument types.
   template <class Trace>
   program& program_for() {
@@ -181,6 +216,7 @@ class fused {
 
   template <class Trace>
   std::unique_ptr<program> make_program() const {
+    const detail::tracing step;
     if constexpr (detail::ConstantTrace<Trace>) {
       program_code code = detail::code_for<detail::traced<Trace>::value.dtypes>();
       detail::add_regions<Trace>(code);

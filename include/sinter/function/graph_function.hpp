@@ -137,6 +137,14 @@ class graph_function {
   std::string explain(std::initializer_list<graph_argument> arguments) const {
     return explain(as_span(arguments));
   }
+  /// The same as one page of HTML; see fused::explain_html.
+  std::string explain_html(std::span<const graph_argument> arguments) const {
+    call c(*state_, arguments);
+    return state_->program->explain_html(c.prepared, c.memory, c.symbols);
+  }
+  std::string explain_html(std::initializer_list<graph_argument> arguments) const {
+    return explain_html(as_span(arguments));
+  }
   /// What is bound for arguments of these shapes; see fused::tile_programs.
   std::string tile_programs(std::span<const graph_argument> arguments) const {
     call c(*state_, arguments);

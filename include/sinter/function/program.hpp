@@ -131,6 +131,8 @@ struct schedule;
 
 namespace detail {
 
+struct explained;
+
 struct argument_memory {
   const void* data = nullptr;
   shape_vector shape;
@@ -146,6 +148,19 @@ struct argument_memory {
 struct output_memory {
   void* data = nullptr;
   std::size_t bytes = 0;
+};
+
+// While it lives a function is traced, or what the compiler traced is read: a step on the timeline
+// of SINTER_TRACE.
+class tracing {
+ public:
+  tracing();
+  tracing(const tracing&) = delete;
+  tracing& operator=(const tracing&) = delete;
+  ~tracing();
+
+ private:
+  std::int64_t begin_;
 };
 
 }  // namespace detail
@@ -211,6 +226,10 @@ class program {
   std::string explain(prepared_call& call, std::span<const detail::argument_memory> arguments,
                       std::span<const std::int64_t> symbols);
 
+  // The same as a page of HTML, with the graph before and after.
+  std::string explain_html(prepared_call& call, std::span<const detail::argument_memory> arguments,
+                           std::span<const std::int64_t> symbols);
+
   // The lowest level: what is bound for the call. First what prepares values that frozen arguments
   // let the program keep, if it keeps any, then what every call runs.
   std::vector<exec::lowered_plan> lowered(const prepared_call& call,
@@ -255,6 +274,9 @@ class program {
       std::span<const std::int64_t> symbols);
   void run_timed(prepared_call& call, std::span<const detail::argument_memory> arguments,
                  std::span<const detail::output_memory> outputs);
+  detail::explained explained(prepared_call& call,
+                              std::span<const detail::argument_memory> arguments,
+                              std::span<const std::int64_t> symbols);
   void check_overlaps(const prepared_call& call, std::span<const detail::argument_memory> arguments,
                       std::span<const detail::output_memory> outputs) const;
 

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <sinter/exec/executor.hpp>
+#include <sinter/function/call_timeline.hpp>
 #include <sinter/function/call_times.hpp>
 #include <sinter/function/prepared.hpp>
 #include <sinter/function/program.hpp>
@@ -26,6 +28,7 @@
 #include <sinter/rules/saturate.hpp>
 #include <sinter/support/debug.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/timeline_file.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -122,6 +125,7 @@ struct bucket {
   idle_executors idle;
   std::size_t number = 0;             // of the plan, in messages
   std::shared_ptr<plan_times> times;  // where calls are timed
+  std::optional<plan_labels> labels;  // where SINTER_TRACE is set
   std::size_t last_use = 0;
 };
 
@@ -190,21 +194,6 @@ void with_pointers(std::span<const argument_memory> arguments,
   }
 }
 
-// Behind each nest of a run: notes the time it took.
-class nest_clock {
- public:
-  explicit nest_clock(std::span<double> nanoseconds) : nanoseconds_(nanoseconds) {}
-  void operator()(std::size_t nest) {
-    nanoseconds_[nest] = std::chrono::duration<double, std::nano>(clock::now() - last_).count();
-    last_ = clock::now();
-  }
-
- private:
-  using clock = std::chrono::steady_clock;
-  std::span<double> nanoseconds_;
-  clock::time_point last_ = clock::now();
-};
-
 inline std::span<std::byte* const> kept_values(const std::shared_ptr<const prepared_values>& kept) {
   return kept ? std::span<std::byte* const>(kept->values) : std::span<std::byte* const>{};
 }
@@ -222,6 +211,14 @@ inline bool repeats(const ready_call& last, std::span<const argument_memory> arg
   return true;
 }
 
+SINTER_INLINE tracing::tracing() : begin_(timeline::on() ? timeline::now() : -1) {}
+
+SINTER_INLINE tracing::~tracing() {
+  if (begin_ >= 0)
+    timeline::add(timeline::recorder::instance().keep({"trace", "planning", ""}), begin_,
+                  timeline::now());
+}
+
 }  // namespace detail
 
 SINTER_INLINE program::program(ir::graph traced, program_code code, program_options options)
@@ -232,6 +229,7 @@ SINTER_INLINE program::program(ir::graph traced, program_code code, program_opti
     if (traced_[id].code == ir::op::argument)
       arguments_ = std::max(arguments_, static_cast<int>(traced_.attributes(id)[1]) + 1);
   for (const ir::output& o : traced_.outputs) assigned_.push_back(o.assigned_argument);
+  if (timeline::on()) timeline::file_at_exit::start();
   if (debug::active() != 0) {
     number_ = debug::next_function();
     detail::report_trace(number_, traced_);
@@ -277,6 +275,7 @@ SINTER_INLINE void program::prepared_call::find(std::span<const detail::argument
   if (!own_.executor)
     own_.executor = std::make_unique<detail::counted_executor>(
         own_.plan->planned.plan, owner_.code_.kernels, owner_.arena_bytes_);
+  const timeline::span step("bind executor");
   own_.executor->bind(own_.shapes->bound, arguments, symbols);
 }
 
@@ -363,7 +362,7 @@ SINTER_INLINE void program::run(prepared_call& call,
     call.place_->count_call();
   else
     calls_.fetch_add(1, std::memory_order_relaxed);
-  if (debug::on(debug::topic::time)) return run_timed(call, arguments, outputs);
+  if ((debug::active() & detail::timed_calls) != 0) return run_timed(call, arguments, outputs);
   detail::with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
     (**call.ready_->executor).run(in, out, detail::kept_values(call.ready_->kept));
   });
@@ -372,8 +371,16 @@ SINTER_INLINE void program::run(prepared_call& call,
 SINTER_INLINE void program::run_timed(prepared_call& call,
                                       std::span<const detail::argument_memory> arguments,
                                       std::span<const detail::output_memory> outputs) {
-  detail::call_times& all = detail::call_times::instance();
   detail::bucket& b = *call.ready_->plan;
+  std::vector<double> nests(b.planned.plan.nests.size());
+  double total = 0;
+  detail::with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
+    detail::nest_clock clock(nests, b.labels ? &*b.labels : nullptr);
+    (**call.ready_->executor).run(in, out, detail::kept_values(call.ready_->kept), clock);
+    total = clock.total();
+  });
+  if (!debug::on(debug::topic::time)) return;
+  detail::call_times& all = detail::call_times::instance();
   {
     const std::scoped_lock lock(mutex_);
     if (!b.times)
@@ -381,14 +388,7 @@ SINTER_INLINE void program::run_timed(prepared_call& call,
           all.start("function " + std::to_string(number_) + ", plan " + std::to_string(b.number),
                     b.planned.plan);
   }
-  std::vector<double> nests(b.planned.plan.nests.size());
-  const auto start = std::chrono::steady_clock::now();
-  detail::with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
-    (**call.ready_->executor)
-        .run(in, out, detail::kept_values(call.ready_->kept), detail::nest_clock(nests));
-  });
-  const std::chrono::duration<double, std::nano> total = std::chrono::steady_clock::now() - start;
-  all.add(*b.times, nests, total.count());
+  all.add(*b.times, nests, total);
 }
 
 SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
@@ -401,7 +401,11 @@ SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
     shapes.push_back(a.shape);
     made->frozen.push_back(a.is_frozen);
   }
+  timeline::span step("function " + std::to_string(number_) + ": class of shapes");
+  timeline::span binding("bind");
   made->bound = ir::bind(traced_, shapes);
+  binding.note("nodes", static_cast<std::size_t>(made->bound.size()));
+  binding.end();
   ++statistics_.saturations;
   saturate(*made);
   detail::report_class(number_, statistics_.saturations, *made);
@@ -413,11 +417,15 @@ SINTER_INLINE void program::saturate(detail::shape_class& c) const {
   const ir::fixed_inputs fixed(c.bound, c.frozen);
   for (const ir::guard& g : fixed.guards(c.bound.dims)) c.bound.assume(g.holds, g.a, g.b);
   c.saturated.language().fixed() = fixed;
+  timeline::span step("saturate");
   c.outputs = rules::load(c.saturated, c.bound);
   c.traced_nodes = c.saturated.node_count();
   c.binding_guards = c.bound.guards.size();
   c.report = rules::saturate(c.saturated, detail::saturation_options(options_));
+  step.end();
+  timeline::span matching("superinstructions");
   c.fused_nodes = planning::add_instructions(c.saturated, code_.instructions);
+  matching.end();
   // Binding's guards, and behind them what rules had to assume: that restricts the class further.
   const ir::graph& terms = c.saturated.language().terms();
   c.bound.guards = terms.guards;
@@ -438,6 +446,7 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
                                         planning::fits(each->planned.preparation, symbols))))
       return each;
   }
+  const timeline::span step("function " + std::to_string(number_) + ": plan");
   auto made = std::make_shared<detail::bucket>();
   made->corner = planning::bucket_corner(c.bound.dims, symbols);
   ++statistics_.extractions;
@@ -458,6 +467,9 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
     }
   }
   made->number = statistics_.extractions;
+  if (timeline::on())
+    made->labels.emplace("function " + std::to_string(number_), number_, made->number,
+                         made->planned.plan, symbols);
   detail::report_plan(number_, made->number, c, *made, symbols);
   made = keep(c.buckets, std::move(made), options_.keep.buckets);
   // What only a plan used that has gone, goes with it: here and in `made` that is two users.
@@ -483,8 +495,13 @@ SINTER_INLINE std::shared_ptr<const detail::prepared_values> program::values_for
   auto made = std::make_shared<detail::prepared_values>(own.plan(), arguments, symbols);
   exec::executor executor(own.plan(), code_.kernels);
   executor.bind(symbols, arguments);
+  std::optional<detail::plan_labels> labels;
+  if (timeline::on())
+    labels.emplace("function " + std::to_string(number_) + ": prepare", number_, b.number,
+                   own.plan(), symbols);
   detail::with_pointers(arguments, {}, [&](const auto& in, const auto& out) {
-    executor.run(in, out, made->values, detail::nest_clock(made->nanoseconds));
+    detail::nest_clock clock(made->nanoseconds, labels ? &*labels : nullptr);
+    executor.run(in, out, made->values, clock);
   });
   detail::report_preparation(number_, *made);
   statistics_.evictions += own.keep(made);
@@ -538,4 +555,5 @@ SINTER_INLINE void program::check_overlaps(const prepared_call& call,
 // Behind the program, of whose parts they report.
 #include <sinter/function/debug_report.hpp>
 #include <sinter/function/explain.hpp>
+#include <sinter/function/explain_html.hpp>
 #include <sinter/function/tile_programs.hpp>

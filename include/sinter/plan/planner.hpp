@@ -26,6 +26,7 @@
 #include <sinter/plan/value_nests.hpp>
 #include <sinter/plan/view_choice.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/timeline.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -58,6 +59,7 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
                          int arguments, std::span<const ir::instruction> instructions,
                          const plan_options& options = {}) {
   planned out;
+  timeline::span enumeration("cuts");
   auto last = std::chrono::steady_clock::now();
   const auto lap = [&last] {
     const auto before = std::exchange(last, std::chrono::steady_clock::now());
@@ -81,6 +83,9 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   candidate_enumeration nests(values, cuts, roots, options);
   goal_graph goals(graph, values, nests);
   out.seconds.enumeration = lap();
+  enumeration.note("nests considered", nests.all().size());
+  enumeration.end();
+  timeline::span extraction("extraction");
   selection chosen = selector(values, nests, goals, roots, options).run();
   const auto is_complete = [](const selection& s) {
     return s.cost < std::numeric_limits<double>::infinity();
@@ -96,18 +101,24 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   }
   if (options.nests.grouped) product_grouping(values, cuts, nests, roots).improve(chosen);
   out.seconds.selection = lap();
+  extraction.end();
 
   std::vector<std::int64_t> corner = bucket_corner(graph.language().terms().dims, symbols);
   if (corner.empty()) corner.push_back(0);
   const auto plan_of = [&](const selection& s) {
+    timeline::span lowered("lowering");
     divided_plan made =
         divide(lowering(values, nests, s, outputs).take(), graph.language().fixed());
     scheduler(made.replay, assigned);
+    lowered.note("nests", made.replay.nests.size());
+    lowered.end();
+    timeline::span memory("memory");
     for (plan* part : {&made.replay, &made.preparation}) {
       part->last_level_bytes = options.machine.last_level_bytes;
       plan_memory(*part, graph.language().terms().symbol_values, corner, arguments,
                   static_cast<int>(output_classes.size()));
     }
+    memory.note("arena bytes", made.replay.arena_bytes);
     return made;
   };
   const value_nests alternatives(values, nests);

@@ -96,7 +96,18 @@ class plan_printer {
     return out;
   }
 
- private:
+  // Where a buffer lies.
+  std::string buffer_name(int b) const {
+    const buffer& own = p_.buffers[static_cast<std::size_t>(b)];
+    switch (own.place) {
+      case place::argument: return "argument " + std::to_string(own.number);
+      case place::output: return "output " + std::to_string(own.number);
+      case place::prepared: return "prepared " + std::to_string(own.number);
+      case place::arena: return "arena+" + std::to_string(own.offset);
+    }
+    return "";
+  }
+
   static std::string_view kind_name(nest_kind k) {
     switch (k) {
       case nest_kind::tile: return "tiles";
@@ -114,17 +125,7 @@ class plan_printer {
     return "";
   }
 
-  std::string buffer_name(int b) const {
-    const buffer& own = p_.buffers[static_cast<std::size_t>(b)];
-    switch (own.place) {
-      case place::argument: return "argument " + std::to_string(own.number);
-      case place::output: return "output " + std::to_string(own.number);
-      case place::prepared: return "prepared " + std::to_string(own.number);
-      case place::arena: return "arena+" + std::to_string(own.offset);
-    }
-    return "";
-  }
-
+ private:
   std::string buffer_text(const access& a) const {
     std::string out = buffer_name(a.buffer) + " " +
                       p_.dims.to_string(p_.buffers[static_cast<std::size_t>(a.buffer)].shape);

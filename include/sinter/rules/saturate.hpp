@@ -18,6 +18,7 @@
 #include <sinter/egraph/runner.hpp>
 #include <sinter/rules/custom.hpp>
 #include <sinter/rules/rule_set.hpp>
+#include <sinter/support/timeline.hpp>
 
 namespace sinter::inline SINTER_ABI::rules {
 
@@ -184,6 +185,7 @@ inline operator_set operators_expected(std::span<const tensor_rule* const> admit
 inline void run_phase(tensor_egraph& graph, phase now, const rule_table& own,
                       const saturate_options& options, eqsat::limits limits,
                       saturation_report& report) {
+  timeline::span step(name(now));
   const auto started = std::chrono::steady_clock::now();
   const rule_policy policy = options.policy();
   std::vector<const tensor_rule*> admitted;
@@ -217,6 +219,9 @@ inline void run_phase(tensor_egraph& graph, phase now, const rule_table& own,
   done.nodes = graph.node_count();
   done.classes = graph.class_count();
   done.seconds = took.count();
+  step.note("iterations", done.iterations);
+  step.note("e-nodes", done.nodes);
+  step.note("classes", done.classes);
   report.phases.push_back(done);
 }
 

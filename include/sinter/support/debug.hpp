@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SINTER_DEBUG: what the library tells on stderr about what it does. The variable is read once per
-// process; a topic that is off costs a relaxed load.
+// process, and SINTER_TRACE (timeline.hpp) with it, so that both together cost a relaxed load where
+// they are off.
 #pragma once
 
 #include <array>
@@ -28,6 +29,9 @@ enum class topic : unsigned {
 
 inline constexpr std::array<std::string_view, 7> topic_names{"trace", "plan",   "rules", "egraph",
                                                              "nests", "memory", "time"};
+
+/// Set beside the topics where SINTER_TRACE names a file.
+inline constexpr unsigned timeline_bit = 1u << 30;
 
 /// A list of words as bits, and the words that name no topic.
 struct topic_list {
@@ -74,19 +78,25 @@ inline unsigned read_topics() {
       for (std::string_view each : topic_names) expected += std::string(each) + ", ";
       write("sinter: SINTER_DEBUG: unknown " + list.unknown + "; expected " + expected + "all\n");
     }
-    return list.topics;
+    const char* file = std::getenv("SINTER_TRACE");
+    return list.topics | (file != nullptr && *file != '\0' ? timeline_bit : 0u);
   }();
-  topics.store(found, std::memory_order_relaxed);
-  return found;
+  // Who comes first: what was switched off since stays off.
+  unsigned before = unread;
+  topics.compare_exchange_strong(before, found, std::memory_order_relaxed);
+  return topics.load(std::memory_order_relaxed);
 }
 
 }  // namespace detail
 
-/// The topics that are on, as bits.
+/// The topics that are on, as bits, and timeline_bit.
 inline unsigned active() {
   const unsigned known = detail::topics.load(std::memory_order_relaxed);
   return known != detail::unread ? known : detail::read_topics();
 }
+
+/// From now on nothing is recorded for SINTER_TRACE.
+inline void stop_timeline() { detail::topics.fetch_and(~timeline_bit, std::memory_order_relaxed); }
 
 inline bool on(topic t) { return (active() >> static_cast<unsigned>(t) & 1u) != 0; }
 
