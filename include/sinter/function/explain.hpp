@@ -177,7 +177,19 @@ SINTER_INLINE std::string program::schedule(const prepared_call& call,
 }
 
 SINTER_INLINE std::string program::egglog(const prepared_call& call) const {
-  return eqsat::to_egglog(call.ready_->shapes->saturated);
+  return eqsat::to_egglog(with_egraph(call.ready_->shapes)->saturated);
+}
+
+// The class itself unless it was loaded: then one with an e-graph, for this report alone.
+SINTER_INLINE std::shared_ptr<const detail::shape_class> program::with_egraph(
+    const std::shared_ptr<detail::shape_class>& c) const {
+  if (!c->loaded) return c;
+  auto out = std::make_shared<detail::shape_class>();
+  out->shapes = c->shapes;
+  out->frozen = c->frozen;
+  out->bound = ir::bind(traced_, c->shapes);
+  saturate(*out);
+  return out;
 }
 
 SINTER_INLINE std::string program::explain(prepared_call& call,
@@ -194,12 +206,13 @@ SINTER_INLINE std::string program::explain(prepared_call& call,
   }
   const planning::planned& made = call.ready_->plan->planned;
   const program_statistics counts = statistics();
+  const std::shared_ptr<const detail::shape_class> shapes = with_egraph(call.ready_->shapes);
   const auto origins_of = [&](const planning::plan& p) {
-    return detail::origins_of(*call.ready_->shapes, p, options_, code_.instructions);
+    return detail::origins_of(*shapes, p, options_, code_.instructions);
   };
   const std::vector<planning::schedule> decided = schedules(call, arguments, symbols);
   std::string out = detail::explain_text(
-      *call.ready_->shapes, made, symbols, origins_of(made.plan),
+      *shapes, made, symbols, origins_of(made.plan),
       detail::measure_nests(**call.ready_->executor, made.plan.nests.size(), arguments, outputs,
                             detail::kept_values(call.ready_->kept)),
       decided.back());
