@@ -30,7 +30,7 @@ class rewrite_writer {
     out_.terms.customs = language().terms().customs;
     out_.terms.random_streams = bound.random_streams;
     out_.terms.argument_names = bound.argument_names;
-    out_.terms.guards = language().terms().guards;
+    out_.terms.guards = language().terms().guards;  // so that inference asks nothing anew
   }
 
   // For each nest and each part, in the order of notes.
@@ -59,6 +59,7 @@ class rewrite_writer {
           s.by_value = !found->second;
         }
       }
+    out_.terms.guards.clear();
     return std::move(out_);
   }
 

@@ -110,8 +110,11 @@ class graph_parser {
         const dim symbol = in_.extent();
         if (symbol.is_constant() || g_.dims.kind(symbol) != dim_kind::symbol)
           in_.fail_at(place, "expected a symbol");
+        const std::int64_t number = g_.dims.operands(symbol)[0];
+        if (!known.empty() && number <= known.back().first)
+          in_.fail_at(place, "symbols come in their order");
         in_.expect("=");
-        known.emplace_back(g_.dims.operands(symbol)[0], in_.integer(0, number_limit));
+        known.emplace_back(number, in_.integer(0, number_limit));
         in_.go_to(back);
       }
       at = end + 1;
@@ -155,6 +158,9 @@ class graph_parser {
         : out.holds == guard::fact::differ ? a == b
                                            : a > b)
       in_.fail_at(start, "the guard does not hold");
+    for (const guard& each : guards_)
+      if (each.holds == out.holds && each.a == out.a && each.b == out.b)
+        in_.fail_at(start, "the guard is there twice");
     guards_.push_back(out);
   }
   dim known_extent() {
