@@ -136,16 +136,14 @@ TEST_CASE("what functions export is verified") {
   for (const exported& each : plans()) {
     CAPTURE(each.name);
     CAPTURE(each.text);
-    CHECK(fault(each.text) == "");
-    if (fault(each.text) != "") continue;
-    const sn::plan_verification found = sn::verify_plan(each.text);
+    sn::plan_verification found;
+    CHECK_NOTHROW(found = sn::verify_plan(each.text));
     CAPTURE(found.to_text());
     CHECK(found.plans == 1);
     CHECK(found.computed == 1);
     CHECK(found.tile_programs == found.nests);
-    if (std::getenv("SINTER_PRINT") != nullptr) std::cerr << each.name << ": " << found.to_text();
+    if (each.name == "network") CHECK(found.replayed > 0);
   }
-  CHECK(sn::verify_plan(plans()[2].text).replayed > 0);
 }
 
 TEST_CASE("plans with every kind of nest are verified") {
@@ -158,14 +156,9 @@ TEST_CASE("plans with every kind of nest are verified") {
         test_support::arguments_for(p, test_support::arguments_of(graph), each.frozen);
     const auto call = p.prepare(given.memory, given.symbols);
     const std::string text = p.export_plan(call, given.memory, given.symbols);
-    std::string problem;
-    try {
-      const sn::plan_verification found = sn::verify_plan(text, test_support::named_custom_ops);
-      if (std::getenv("SINTER_PRINT") != nullptr) std::cerr << each.name << ": " << found.to_text();
-    } catch (const sn::error& e) {
-      problem = e.what();
-    }
-    CHECK(problem == "");
+    sn::plan_verification found;
+    CHECK_NOTHROW(found = sn::verify_plan(text, test_support::named_custom_ops));
+    CHECK(found.computed == 1);
     sn::program other(graph, code);
     CHECK(other.load_plans(sn::detail::plan_file_reader(text).read()) == 1);
   }
