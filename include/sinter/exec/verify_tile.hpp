@@ -230,6 +230,7 @@ class tile_verifier {
     check_mode(c);
     const value_class extent = c.target.extent;
     const std::int64_t rows = extent == value_class::full ? p_.tile_rows : p_.row_capacity;
+    if (c.target.valid()) place(c.target, c.type, "target: ");  // is there such a place?
     bool apart = extent == value_class::full && c.target.valid() && !is_packed(c.target);
     for (int k = 0; k < c.operand_count; ++k) {
       const location& l = read(c, k);

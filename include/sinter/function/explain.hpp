@@ -120,7 +120,19 @@ SINTER_INLINE std::string program::schedule(const prepared_call& call,
 }
 
 SINTER_INLINE std::string program::egglog(const prepared_call& call) const {
-  return eqsat::to_egglog(call.ready_->shapes->saturated);
+  return eqsat::to_egglog(with_egraph(call.ready_->shapes)->saturated);
+}
+
+// The class itself unless it was loaded: then one with an e-graph, for this report alone.
+SINTER_INLINE std::shared_ptr<const detail::shape_class> program::with_egraph(
+    const std::shared_ptr<detail::shape_class>& c) const {
+  if (!c->loaded) return c;
+  auto out = std::make_shared<detail::shape_class>();
+  out->shapes = c->shapes;
+  out->frozen = c->frozen;
+  out->bound = ir::bind(traced_, c->shapes);
+  saturate(*out);
+  return out;
 }
 
 SINTER_INLINE std::string program::explain(prepared_call& call,

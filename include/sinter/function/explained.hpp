@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -40,7 +41,7 @@ struct explained {
     std::size_t values = 0, bytes = 0, runs = 0, sets = 0, bytes_of_sets = 0;
   };
 
-  const shape_class* shapes = nullptr;
+  std::shared_ptr<const shape_class> shapes;
   const planning::planned* made = nullptr;
   std::span<const std::int64_t> symbols;
   std::span<const std::string> argument_names;  // as many as have one
@@ -119,12 +120,13 @@ SINTER_INLINE detail::explained program::explained(
   }
   const detail::ready_call& ready = *call.ready_;
   const planning::planned& made = ready.plan->planned;
+  const std::shared_ptr<const detail::shape_class> shapes = with_egraph(ready.shapes);
   const auto origins_of = [&](const planning::plan& p) {
-    return detail::origins_of(*ready.shapes, p, options_, code_.instructions);
+    return detail::origins_of(*shapes, p, options_, code_.instructions);
   };
   std::vector<planning::schedule> decided = schedules(call, arguments, symbols);
   detail::explained out;
-  out.shapes = ready.shapes.get();
+  out.shapes = shapes;
   out.made = &made;
   out.symbols = symbols;
   out.argument_names = traced_.argument_names;

@@ -141,6 +141,51 @@ class fused {
                       arguments...);
   }
 
+  /// The plan for arguments of these shapes as a text that can be read, verified (`verify_plan`)
+  /// and loaded: graph, nests with their schedule and tile programs, buffers, and the rewrites that
+  /// led to each nest; docs/plans.md says what every line means. Plans the function if need be.
+  /// Like the next two it needs `#include <sinter/plans.hpp>`.
+  template <detail::FusedArgument... A>
+  std::string export_plan(A&&... arguments) {
+    return with_call<A...>([](const program& p, const program::prepared_call& c, const auto& memory,
+                              const auto& symbols) { return p.export_plan(c, memory, symbols); },
+                           arguments...);
+  }
+
+  /// Writes all plans that are kept into a file, which takes its name when all of it is there.
+  /// Throws io_error.
+  void save_plans(const std::string& path) const {
+    std::vector<const program*> programs;
+    for (const entry* e = state_->known; e != nullptr; e = e->older.get())
+      programs.push_back(e->made.get());
+    detail::save_plans(path, programs);
+  }
+
+  /// Reads plans that another run of the program saved: calls with extents of their buckets then
+  /// neither saturate nor plan, and give the same bits. Throws io_error, and loads nothing, if the
+  /// file cannot be read, is damaged, or was saved by another version of sinter, for another
+  /// processor or instruction set, or with other options. A graph without a plan in it is planned
+  /// as ever, since which graphs there are is known only from calls; with arguments `like` those of
+  /// a call (nothing is run) that is an io_error. `statistics().loaded` counts. To be called before
+  /// the function is called from other threads.
+  template <detail::FusedArgument... A>
+  void load_plans(const std::string& path, [[maybe_unused]] A&&... like) {
+    const std::shared_ptr<const detail::plan_file> file = detail::read_plans(path, state_->options);
+    const auto take = [](program& p, const detail::plan_file& from) { return p.load_plans(from); };
+    if constexpr (sizeof...(A) > 0) {
+      program& p = program_for<trace_of<A...>>();
+      if (take(p, *file) == 0)
+        throw io_error("load_plans: " + path + " has no plan of this function");
+      for (const entry* e = state_->known; e != nullptr; e = e->older.get())
+        if (e->made.get() != &p) take(*e->made, *file);
+    } else {
+      for (const entry* e = state_->known; e != nullptr; e = e->older.get()) take(*e->made, *file);
+    }
+    const std::scoped_lock lock(state_->mutex);
+    state_->plans = file;
+    state_->take_plans = take;
+  }
+
   /// The saturated e-graph for arguments of these shapes, as a program that egglog replays: a
   /// datatype of the ops that occur, and a union per e-node.
   template <detail::FusedArgument... A>
@@ -172,6 +217,9 @@ class fused {
     std::unique_ptr<entry> newest;
     // The same, for calls, which take no lock: an entry stays as it was when it became known.
     std::atomic<const entry*> known{nullptr};
+    // What load_plans read, for programs that are made later.
+    std::shared_ptr<const detail::plan_file> plans;
+    std::size_t (*take_plans)(program&, const detail::plan_file&) = nullptr;
   };
 
   template <class... A>
@@ -201,8 +249,10 @@ class fused {
     if (program* known = find_program<Trace>()) return *known;
     const std::scoped_lock lock(state_->mutex);
     if (program* known = find_program<Trace>()) return *known;  // meanwhile
+    std::unique_ptr<program> made = make_program<Trace>();
+    if (state_->plans != nullptr) state_->take_plans(*made, *state_->plans);
     state_->newest = std::unique_ptr<entry>(
-        new entry{&key_of<Trace>, make_program<Trace>(), std::move(state_->newest)});
+        new entry{&key_of<Trace>, std::move(made), std::move(state_->newest)});
     state_->known.store(state_->newest.get(), std::memory_order_release);
     return *state_->newest->made;
   }

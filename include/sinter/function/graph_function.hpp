@@ -161,6 +161,17 @@ class graph_function {
   std::string schedule(std::initializer_list<graph_argument> arguments) const {
     return schedule(as_span(arguments));
   }
+  /// The plan for arguments of these shapes as a text; see fused::export_plan. Like the next two it
+  /// needs `#include <sinter/plans.hpp>`.
+  std::string export_plan(std::span<const graph_argument> arguments) const;
+  std::string export_plan(std::initializer_list<graph_argument> arguments) const {
+    return export_plan(as_span(arguments));
+  }
+  /// Writes all plans that are kept into a file; see fused::save_plans.
+  void save_plans(const std::string& path) const;
+  /// Reads plans that another run saved; see fused::load_plans. Throws io_error also where the file
+  /// has no plan of this graph.
+  void load_plans(const std::string& path) const;
   /// The saturated e-graph as a program that egglog replays; see fused::egglog.
   std::string egglog(std::span<const graph_argument> arguments) const {
     call c(*state_, arguments);

@@ -102,6 +102,8 @@ struct program_statistics {
   /// Classes, plans, executors and sets of prepared values that were dropped for want of room; see
   /// cache_limits.
   std::size_t evictions = 0;
+  /// Plans that were read from files (`load_plans`).
+  std::size_t loaded = 0;
   /// Plans that are kept, and bytes of the arenas of their executors, those in use included.
   std::size_t plans = 0, arena_bytes = 0;
 
@@ -113,6 +115,7 @@ struct program_statistics {
     hits += other.hits;
     misses += other.misses;
     evictions += other.evictions;
+    loaded += other.loaded;
     plans += other.plans;
     arena_bytes += other.arena_bytes;
     return *this;
@@ -132,6 +135,11 @@ struct schedule;
 namespace detail {
 
 struct explained;
+class preparation;
+struct plan_file;
+struct program_record;
+struct class_record;
+struct plan_record;
 
 struct argument_memory {
   const void* data = nullptr;
@@ -251,6 +259,18 @@ class program {
                        std::span<const detail::argument_memory> arguments,
                        std::span<const std::int64_t> symbols) const;
 
+  // The next three are in plans_source.hpp. The call's plan as a plan file (docs/plans.md), with
+  // its tile programs and with the rewrites that led to each nest.
+  std::string export_plan(const prepared_call& call,
+                          std::span<const detail::argument_memory> arguments,
+                          std::span<const std::int64_t> symbols) const;
+  // All plans that are kept, as the part of a plan file for this program.
+  detail::program_record saved_plans() const;
+  // Takes the plans that a file has for this graph, and says how many; calls then find them. Throws
+  // io_error, and takes none, where the file belongs to another version, build, processor or
+  // options, or what it holds is no plan of this program.
+  std::size_t load_plans(const detail::plan_file& file);
+
   // The saturated e-graph of the call's shape class as an egglog program.
   std::string egglog(const prepared_call& call) const;
 
@@ -263,6 +283,17 @@ class program {
   std::shared_ptr<detail::bucket> bucket_of(detail::shape_class& c,
                                             std::span<const std::int64_t> symbols);
   void saturate(detail::shape_class& c) const;
+  std::shared_ptr<const detail::shape_class> with_egraph(
+      const std::shared_ptr<detail::shape_class>& c) const;
+  std::shared_ptr<detail::preparation> preparation_for(detail::shape_class& c,
+                                                       const planning::plan& p) const;
+  std::shared_ptr<detail::shape_class> loaded_class(const detail::class_record& record) const;
+  std::shared_ptr<detail::bucket> loaded_bucket(detail::shape_class& c,
+                                                const detail::plan_record& record) const;
+  detail::program_record empty_record() const;
+  std::string rewrites_text(const detail::shape_class& c, const detail::bucket& b) const;
+  detail::plan_record record_of(const detail::bucket& b,
+                                std::span<const planning::schedule> schedules) const;
   template <class T>
   std::shared_ptr<T> keep(std::vector<std::shared_ptr<T>>& kept, std::shared_ptr<T> made,
                           std::size_t limit);
@@ -297,6 +328,16 @@ class program {
   // By thread, so that threads do not get into each other's way; more threads share them.
   std::array<detail::last_call, 8> places_;
 };
+
+namespace detail {
+
+// In plans_source.hpp. Throw io_error: where the file cannot be written, or cannot be read, is
+// damaged, or belongs to another version, instruction set, processor or other options.
+void save_plans(const std::string& path, std::span<const program* const> programs);
+std::shared_ptr<const plan_file> read_plans(const std::string& path,
+                                            const program_options& options);
+
+}  // namespace detail
 
 }  // namespace sinter::inline SINTER_ABI
 

@@ -21,6 +21,7 @@
 #include <sinter/function/call_times.hpp>
 #include <sinter/function/prepared.hpp>
 #include <sinter/function/program.hpp>
+#include <sinter/function/program_state.hpp>
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/verify.hpp>
 #include <sinter/plan/instructions.hpp>
@@ -33,134 +34,6 @@
 namespace sinter::inline SINTER_ABI {
 
 namespace detail {
-
-// An executor, whose arena counts as long as it lives, and the shapes of the outputs for the
-// extents that it is bound to.
-class counted_executor {
- public:
-  counted_executor(const planning::plan& p, const exec::kernel_table& kernels,
-                   std::atomic<std::size_t>& arena_bytes)
-      : executor_(p, kernels), arena_bytes_(arena_bytes) {
-    arena_bytes_.fetch_add(executor_.arena_bytes(), std::memory_order_relaxed);
-  }
-  counted_executor(const counted_executor&) = delete;
-  counted_executor& operator=(const counted_executor&) = delete;
-  ~counted_executor() {
-    arena_bytes_.fetch_sub(executor_.arena_bytes(), std::memory_order_relaxed);
-  }
-
-  exec::executor& operator*() { return executor_; }
-  exec::executor* operator->() { return &executor_; }
-
-  const std::vector<shape_vector>& output_shapes() const { return output_shapes_; }
-
-  // `traced`: bound to the class of the extents.
-  void bind(const ir::graph& traced, std::span<const argument_memory> arguments,
-            std::span<const std::int64_t> symbols) {
-    if (executor_.is_bound_to(symbols, arguments)) return;
-    executor_.bind(symbols, arguments);
-    output_shapes_.resize(traced.outputs.size());
-    for (std::size_t k = 0; k < output_shapes_.size(); ++k) {
-      output_shapes_[k].clear();
-      for (ir::dim d : traced[traced.outputs[k].node].shape)
-        output_shapes_[k].push_back(traced.dims.evaluate(d, symbols));
-    }
-  }
-
- private:
-  exec::executor executor_;
-  std::atomic<std::size_t>& arena_bytes_;
-  std::vector<shape_vector> output_shapes_;
-
-  friend class idle_executors;
-  std::unique_ptr<counted_executor> older_;  // the next one in the list of those that are idle
-};
-
-// Executors that wait for a call, those that were used last first. They are linked to each other:
-// to give one back must not fail where memory has run out.
-class idle_executors {
- public:
-  idle_executors() = default;
-  idle_executors(const idle_executors&) = delete;
-  idle_executors& operator=(const idle_executors&) = delete;
-  ~idle_executors() {
-    while (pop()) continue;
-  }
-
-  std::size_t size() const { return size_; }
-
-  void push(std::unique_ptr<counted_executor> used) noexcept {
-    used->older_ = std::move(newest_);
-    newest_ = std::move(used);
-    ++size_;
-  }
-
-  // Null where there is none.
-  std::unique_ptr<counted_executor> pop() noexcept {
-    std::unique_ptr<counted_executor> out = std::move(newest_);
-    if (!out) return out;
-    newest_ = std::move(out->older_);
-    --size_;
-    return out;
-  }
-
-  // Requires that there is one. O(size).
-  void drop_oldest() noexcept {
-    std::unique_ptr<counted_executor>* last = &newest_;
-    while ((*last)->older_) last = &(*last)->older_;
-    last->reset();
-    --size_;
-  }
-
- private:
-  std::unique_ptr<counted_executor> newest_;
-  std::size_t size_ = 0;
-};
-
-// One plan and the executors that have been made for it.
-struct bucket {
-  std::vector<std::int64_t> corner;
-  planning::planned planned;
-  std::shared_ptr<detail::preparation> preparation;  // null where nothing is prepared
-  idle_executors idle;
-  std::size_t number = 0;             // of the plan, in messages
-  std::shared_ptr<plan_times> times;  // where calls are timed
-  std::optional<plan_labels> labels;  // where SINTER_TRACE is set
-  std::size_t last_use = 0;
-};
-
-// One class of shapes and of frozen arguments: the bound graph, its saturated e-graph, a plan per
-// bucket.
-struct shape_class {
-  std::vector<bool> frozen;  // by argument
-  ir::graph bound;
-  rules::tensor_egraph saturated;
-  std::vector<eqsat::class_id> outputs;
-  std::size_t binding_guards = 0;  // the guards of `bound` before those that rules assumed
-  std::size_t traced_nodes = 0;
-  rules::saturation_report report;
-  int fused_nodes = 0;
-  std::vector<std::shared_ptr<bucket>> buckets;
-  std::vector<std::shared_ptr<preparation>> preparations;  // of the buckets
-  std::size_t last_use = 0;
-
-  bool is_of(std::span<const argument_memory> arguments,
-             std::span<const std::int64_t> symbols) const {
-    return freezes(arguments) && ir::holds(bound, symbols);
-  }
-  bool freezes(std::span<const argument_memory> arguments) const {
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (frozen[i] != arguments[i].is_frozen) return false;
-    return true;
-  }
-};
-
-inline rules::saturate_options saturation_options(const program_options& options) {
-  rules::saturate_options out;
-  out.reassociate = options.reassociate;
-  out.disabled = options.disabled_rules;
-  return out;
-}
 
 // In debug_report.hpp.
 inline void report_trace(int function, const ir::graph& traced);
@@ -394,16 +267,17 @@ SINTER_INLINE void program::run_timed(prepared_call& call,
 SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
     std::span<const detail::argument_memory> arguments, std::span<const std::int64_t> symbols) {
   for (const auto& each : classes_)
-    if (each->is_of(arguments, symbols)) return each;
+    if (each->is_of(arguments, symbols) &&
+        (!each->loaded || detail::find_bucket(*each, symbols) != nullptr))
+      return each;
   auto made = std::make_shared<detail::shape_class>();
-  std::vector<shape_vector> shapes;
   for (const detail::argument_memory& a : arguments) {
-    shapes.push_back(a.shape);
+    made->shapes.push_back(a.shape);
     made->frozen.push_back(a.is_frozen);
   }
   timeline::span step("function " + std::to_string(number_) + ": class of shapes");
   timeline::span binding("bind");
-  made->bound = ir::bind(traced_, shapes);
+  made->bound = ir::bind(traced_, made->shapes);
   binding.note("nodes", static_cast<std::size_t>(made->bound.size()));
   binding.end();
   ++statistics_.saturations;
@@ -414,13 +288,10 @@ SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
 }
 
 SINTER_INLINE void program::saturate(detail::shape_class& c) const {
-  const ir::fixed_inputs fixed(c.bound, c.frozen);
-  for (const ir::guard& g : fixed.guards(c.bound.dims)) c.bound.assume(g.holds, g.a, g.b);
-  c.saturated.language().fixed() = fixed;
   timeline::span step("saturate");
+  c.saturated.language().fixed() = detail::fix_inputs(c);
   c.outputs = rules::load(c.saturated, c.bound);
   c.traced_nodes = c.saturated.node_count();
-  c.binding_guards = c.bound.guards.size();
   c.report = rules::saturate(c.saturated, detail::saturation_options(options_));
   step.end();
   timeline::span matching("superinstructions");
@@ -434,20 +305,10 @@ SINTER_INLINE void program::saturate(detail::shape_class& c) const {
 
 SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
     detail::shape_class& c, std::span<const std::int64_t> symbols) {
-  const auto is_corner = [&](const std::vector<std::int64_t>& corner) {
-    bool same = corner.size() == symbols.size();
-    for (std::size_t i = 0; same && i < symbols.size(); ++i)
-      same = corner[i] == planning::bucket_corner(c.bound.dims, i, symbols[i]);
-    return same;
-  };
-  for (auto& each : c.buckets) {
-    if (is_corner(each->corner) &&
-        (!each->planned.may_outgrow || (planning::fits(each->planned.plan, symbols) &&
-                                        planning::fits(each->planned.preparation, symbols))))
-      return each;
-  }
+  if (auto known = detail::find_bucket(c, symbols)) return known;
   const timeline::span step("function " + std::to_string(number_) + ": plan");
   auto made = std::make_shared<detail::bucket>();
+  made->symbols.assign(symbols.begin(), symbols.end());
   made->corner = planning::bucket_corner(c.bound.dims, symbols);
   ++statistics_.extractions;
   made->planned = planning::make_plan(c.saturated, symbols, c.outputs, assigned_, arguments_,
@@ -457,15 +318,7 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
                                        .extraction_work = options_.extraction_work,
                                        .machine = options_.machine,
                                        .nests = options_.nests});
-  if (!made->planned.preparation.nests.empty()) {
-    for (const auto& each : c.preparations)
-      if (each->plan() == made->planned.preparation) made->preparation = each;
-    if (!made->preparation) {
-      made->preparation =
-          std::make_shared<detail::preparation>(made->planned.preparation, options_.keep.prepared);
-      c.preparations.push_back(made->preparation);
-    }
-  }
+  made->preparation = preparation_for(c, made->planned.preparation);
   made->number = statistics_.extractions;
   if (timeline::on())
     made->labels.emplace("function " + std::to_string(number_), number_, made->number,
@@ -475,6 +328,16 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
   // What only a plan used that has gone, goes with it: here and in `made` that is two users.
   std::erase_if(c.preparations, [](const auto& each) { return each.use_count() == 1; });
   return made;
+}
+
+// Under the lock. Of equal preparing parts a class keeps one.
+SINTER_INLINE std::shared_ptr<detail::preparation> program::preparation_for(
+    detail::shape_class& c, const planning::plan& p) const {
+  if (p.nests.empty()) return nullptr;
+  for (const auto& each : c.preparations)
+    if (each->plan() == p) return each;
+  c.preparations.push_back(std::make_shared<detail::preparation>(p, options_.keep.prepared));
+  return c.preparations.back();
 }
 
 // Under the lock, as planning is: who comes meanwhile waits, and finds the values.

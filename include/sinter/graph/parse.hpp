@@ -25,13 +25,17 @@ namespace detail {
 
 class graph_parser {
  public:
-  graph_parser(std::string_view text, std::span<const custom_op* const> customs)
-      : in_(text, g_.dims), customs_(customs) {}
+  graph_parser(std::string_view text, std::span<const custom_op* const> customs, bool bound = false)
+      : text_(text), in_(text, g_.dims), customs_(customs), bound_(bound) {}
 
   graph run() {
     while (!in_.at_end()) {
       if (!in_.at_end_of_line()) read_line();
       in_.end_line();
+    }
+    if (bound_) {
+      if (g_.symbol_values.empty()) bind_symbols();
+      g_.guards = guards_;
     }
     verify(g_);
     return std::move(g_);
@@ -58,6 +62,8 @@ class graph_parser {
     const std::string_view what = in_.word();
     if (what == "symbol") return read_symbol();
     if (what == "output") return read_output();
+    if (bound_ && what == "bound") return read_bound(start);
+    if (bound_ && what == "guard") return read_guard(start);
     if (what == "bound" || what == "guard")
       in_.fail_at(start, "a graph that is bound to a class of shapes cannot be read");
     in_.fail_at(start, "expected a node, symbol or output");
@@ -91,6 +97,82 @@ class graph_parser {
     g_.dims.describe(number, {std::move(name), range});
   }
 
+  // Inference asks for the extents at hand, which are behind the nodes: all "bound:" lines, read as
+  // soon as the symbols have their names.
+  void bind_symbols() {
+    std::vector<std::pair<std::int64_t, std::int64_t>> known;
+    for (std::size_t at = 0; at < text_.size();) {
+      const std::size_t end = std::min(text_.find('\n', at), text_.size());
+      if (text_.substr(at, end - at).starts_with("bound:")) {
+        const std::size_t back = in_.place();
+        in_.go_to(at + 6);
+        const std::size_t place = in_.place();
+        const dim symbol = in_.extent();
+        if (symbol.is_constant() || g_.dims.kind(symbol) != dim_kind::symbol)
+          in_.fail_at(place, "expected a symbol");
+        const std::int64_t number = g_.dims.operands(symbol)[0];
+        if (!known.empty() && number <= known.back().first)
+          in_.fail_at(place, "symbols come in their order");
+        in_.expect("=");
+        known.emplace_back(number, in_.integer(0, number_limit));
+        in_.go_to(back);
+      }
+      at = end + 1;
+    }
+    std::int64_t count = 1;
+    for (const auto& [number, value] : known) count = std::max(count, number + 1);
+    g_.symbol_values.assign(static_cast<std::size_t>(count), 1);
+    if (known.empty()) g_.symbol_values[0] = 0;
+    for (const auto& [number, value] : known)
+      g_.symbol_values[static_cast<std::size_t>(number)] = value;
+  }
+
+  // bound: s0 = 32
+  void read_bound(std::size_t start) {
+    in_.expect(":");
+    const dim symbol = in_.extent();
+    in_.expect("=");
+    if (g_.symbol_values.empty()) bind_symbols();
+    if (g_.dims.evaluate(symbol, g_.symbol_values) != in_.integer(0, number_limit))
+      in_.fail_at(start, "the symbol has another extent already");
+  }
+
+  // guard: s0 <= s1
+  void read_guard(std::size_t start) {
+    in_.expect(":");
+    if (g_.symbol_values.empty()) bind_symbols();
+    guard out;
+    out.a = known_extent();
+    if (in_.accept("==")) {
+      out.holds = guard::fact::equal;
+    } else if (in_.accept("!=")) {
+      out.holds = guard::fact::differ;
+    } else {
+      in_.expect("<=");
+      out.holds = guard::fact::at_most;
+    }
+    out.b = known_extent();
+    const std::int64_t a = g_.dims.evaluate(out.a, g_.symbol_values),
+                       b = g_.dims.evaluate(out.b, g_.symbol_values);
+    if (out.holds == guard::fact::equal    ? a != b
+        : out.holds == guard::fact::differ ? a == b
+                                           : a > b)
+      in_.fail_at(start, "the guard does not hold");
+    for (const guard& each : guards_)
+      if (each.holds == out.holds && each.a == out.a && each.b == out.b)
+        in_.fail_at(start, "the guard is there twice");
+    guards_.push_back(out);
+  }
+  dim known_extent() {
+    const std::size_t start = in_.place();
+    const dim out = in_.extent();
+    for (std::size_t i = 0; i < g_.dims.size(); ++i)
+      if (const dim d = dim::expression(i); g_.dims.kind(d) == dim_kind::symbol)
+        if (static_cast<std::size_t>(g_.dims.operands(d)[0]) >= g_.symbol_values.size())
+          in_.fail_at(start, "a symbol has no extent");
+    return out;
+  }
+
   // output: %5 -> argument 1
   void read_output() {
     in_.expect(":");
@@ -115,6 +197,7 @@ class graph_parser {
 
   // %5 = reduce_sum(%3) {axes: [1]} : f32[s0, 1]
   void read_node(std::size_t start) {
+    if (bound_ && g_.symbol_values.empty()) bind_symbols();
     const std::int64_t number = in_.integer(0, std::numeric_limits<std::int64_t>::max());
     if (nodes_.contains(number))
       in_.fail_at(start, "there is a node %" + std::to_string(number) + " already");
@@ -407,6 +490,7 @@ class graph_parser {
   }
 
   graph g_;
+  std::string_view text_;
   text_reader in_;
   std::span<const custom_op* const> customs_;
   std::unordered_map<std::int64_t, int> nodes_;  // by their number in the text
@@ -416,6 +500,8 @@ class graph_parser {
   // that stands before the next one?
   bool has_braces_ = false, first_attribute_ = true, in_attribute_ = false;
   std::size_t type_place_ = 0;
+  bool bound_ = false;
+  std::vector<guard> guards_;
 };
 
 }  // namespace detail
@@ -427,6 +513,13 @@ class graph_parser {
 /// that the text may name (sinter::custom_ops).
 inline graph parse_graph(std::string_view text, std::span<const custom_op* const> customs = {}) {
   return detail::graph_parser(text, customs).run();
+}
+
+/// The same for a graph that is bound to a class of shapes, with its extents and guards, which must
+/// hold. `to_text` gives the text again.
+inline graph parse_bound_graph(std::string_view text,
+                               std::span<const custom_op* const> customs = {}) {
+  return detail::graph_parser(text, customs, true).run();
 }
 
 }  // namespace sinter::inline SINTER_ABI::ir

@@ -147,8 +147,8 @@ inline std::string node_text(const graph& g, int id) {
 }
 
 /// What is known of the symbols, all nodes in order, then the extents that the graph is bound to,
-/// its guards and its outputs. parse_graph reads it, but not that of a bound graph; a constant
-/// comes back as what its dtype holds of it.
+/// its guards and its outputs. parse_graph reads it, parse_bound_graph that of a bound graph; a
+/// constant comes back as what its dtype holds of it.
 inline std::string to_text(const graph& g) {
   std::string out;
   for (std::size_t i = 0; i < g.dims.described().size(); ++i)

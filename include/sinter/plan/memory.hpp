@@ -76,6 +76,15 @@ inline bool fits(const plan& p, std::span<const std::int64_t> symbols) {
   return true;
 }
 
+// Has a buffer an extent that is no symbol, so that memory has to be checked for each call's
+// extents?
+inline bool has_computed_extents(const plan& p) {
+  for (const buffer& b : p.buffers)
+    for (ir::dim d : b.shape)
+      if (!d.is_constant() && p.dims.kind(d) != ir::dim_kind::symbol) return true;
+  return false;
+}
+
 namespace detail {
 
 // The steps of `plan_memory`, in the order in which it takes them.
@@ -280,6 +289,12 @@ inline void plan_memory(plan& p, std::span<const std::int64_t> symbols,
   planner.find_live_ranges();
   planner.place_blocks();
   planner.find_aliases(arguments, outputs);
+}
+
+// may_alias of a plan whose memory is laid out.
+inline std::vector<bool> find_may_alias(plan p, int arguments, int outputs) {
+  detail::memory_planner(p).find_aliases(arguments, outputs);
+  return p.may_alias;
 }
 
 // Checks a finished plan: alignment, no two living buffers over each other (but for a result over

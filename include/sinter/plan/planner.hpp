@@ -143,10 +143,7 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
   out.preparation = std::move(made.preparation);
   for (const plan* part : {&out.plan, &out.preparation}) {
     verify_memory(*part);
-    for (const buffer& b : part->buffers)
-      for (ir::dim d : b.shape)
-        out.may_outgrow =
-            out.may_outgrow || (!d.is_constant() && part->dims.kind(d) != ir::dim_kind::symbol);
+    out.may_outgrow = out.may_outgrow || has_computed_extents(*part);
   }
   out.candidates = nests.all().size();
   for (int v = 0; v < values.size(); ++v) {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// What a plan belongs to: digests of what decides which plan is made, and of what runs it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <sinter/exec/processor.hpp>
+#include <sinter/function/plan_file.hpp>
+#include <sinter/function/program.hpp>
+#include <sinter/graph/freeze.hpp>
+#include <sinter/plan/machine_text.hpp>
+#include <sinter/rules/rule_set.hpp>
+#include <sinter/support/hash.hpp>
+#include <sinter/support/version.hpp>
+
+namespace sinter::inline SINTER_ABI::detail {
+
+// Not the number of threads: plans are the same for any.
+inline plan_origin this_origin() {
+  const exec::processor p = exec::this_processor();
+  std::uint64_t rules = hash_seed;
+  for (const rules::tensor_rule& rule : rules::all_rules())
+    for (const std::string_view part :
+         {rule.name, std::string_view(rule.left), std::string_view(rule.right)})
+      rules = hash_string(part, rules);
+  return {std::to_string(SINTER_VERSION_MAJOR) + "." + std::to_string(SINTER_VERSION_MINOR) + "." +
+              std::to_string(SINTER_VERSION_PATCH),
+          p.instructions,
+          p.model + ", L2 " + std::to_string(p.level2_bytes / 1024) + " KiB, L3 " +
+              std::to_string(p.level3_bytes / 1024) + " KiB",
+          digits_of(rules)};
+}
+
+// Nodes, outputs, symbols with their ranges, and the names and rules of custom ops.
+inline std::uint64_t digest_of(const ir::graph& traced) {
+  std::uint64_t out = hash_range(ir::freeze(traced));
+  for (const ir::symbol_facts& each : traced.dims.described()) {
+    out = hash_string(each.name, out);
+    out = hash_combine(hash_combine(out, each.range.low), each.range.high);
+  }
+  for (const std::string& name : traced.argument_names) out = hash_string(name, out);
+  for (const ir::custom_op* op : traced.customs) {
+    out = hash_string(op->name, out);
+    for (const ir::custom_rule& rule : op->rules) {
+      out = hash_string(rule.left, out);
+      out = hash_string(rule.right, out);
+    }
+  }
+  return out;
+}
+
+inline std::uint64_t digest_of(std::span<const ir::instruction> instructions) {
+  std::uint64_t out = hash_seed;
+  for (const ir::instruction& each : instructions) {
+    const ir::region& r = each.structure;
+    out = hash_combine(out, r.type);
+    out = hash_combine(hash_combine(out, r.leaf_count), r.scalar_leaves);
+    out = hash_range(std::span(r.nodes.data(), r.node_count), out);
+  }
+  return out;
+}
+
+// What decides about a plan, as one line.
+inline std::string options_text(const program_options& o) {
+  const auto flag = [](bool set, std::string_view name) {
+    return std::string(set ? "" : "no ") + std::string(name) + ", ";
+  };
+  std::string out = flag(o.reassociate, "reassociation") +
+                    flag(o.superinstructions, "superinstructions") + flag(o.nests.rows, "rows") +
+                    flag(o.nests.epilogues, "epilogues") + flag(o.nests.streamed, "streamed") +
+                    flag(o.nests.grouped, "grouped") + flag(o.nests.winograd, "winograd") +
+                    flag(o.nests.recompute, "recompute") + "budget " +
+                    std::to_string(o.memory_budget) + ", work " + std::to_string(o.extraction_work);
+  std::uint64_t without = hash_range(o.nests.without);
+  for (const std::string& name : o.disabled_rules) without = hash_string(name, without);
+  if (!o.nests.without.empty() || !o.disabled_rules.empty())
+    out += ", without " + digits_of(without);
+  return out;
+}
+
+inline std::string machine_line(const planning::machine& m) {
+  std::string out;
+  for (const auto& [name, field] : planning::machine_fields)
+    out += (out.empty() ? "" : ", ") + std::string(name) + " " +
+           planning::detail::number_text(m.*field);
+  return out;
+}
+
+}  // namespace sinter::inline SINTER_ABI::detail

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+// Plans that a program gives out as records of a plan file, and takes back in another run. What is
+// taken back is checked against the graph, the program's code and the rules for schedules and
+// memory; what comes of it runs as if it had been planned here.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sinter/exec/lowered_text.hpp>
+#include <sinter/function/graph_function.hpp>
+#include <sinter/function/make_schedule.hpp>
+#include <sinter/function/plan_origin.hpp>
+#include <sinter/function/program_state.hpp>
+#include <sinter/function/read_plan_file.hpp>
+#include <sinter/function/write_rewrites.hpp>
+#include <sinter/graph/print.hpp>
+#include <sinter/graph/text_reader.hpp>
+#include <sinter/plan/parse_schedule.hpp>
+#include <sinter/plan/plan_of_graph.hpp>
+#include <sinter/plan/print_schedule.hpp>
+#include <sinter/support/cache_file.hpp>
+
+namespace sinter::inline SINTER_ABI {
+
+namespace detail {
+
+// Calls visit(nest) for the nests of a plan, and behind each for its parts.
+template <class Plan, class Visit>
+void for_each_nest(Plan& p, const Visit& visit) {
+  for (auto& n : p.nests) {
+    visit(n);
+    for (auto& part : n.parts) visit(part);
+  }
+}
+
+// Puts back into a plan that was read what its schedule does not say.
+class plan_restorer {
+ public:
+  plan_restorer(const program_code& code, const plan_record& record)
+      : code_(code), record_(record) {}
+
+  void restore(planning::plan& p, double last_level_bytes) {
+    p.last_level_bytes = last_level_bytes;
+    for_each_nest(p, [this](planning::nest& n) {
+      if (next_ == record_.notes.size()) throw graph_error("a nest has no note");
+      n.enodes = record_.notes[next_].enodes;
+      n.label = record_.notes[next_].label;
+      ++next_;
+    });
+    for (planning::nest& n : p.nests)
+      planning::for_each_step(n, [this](planning::step& s) {
+        if (s.fused != nullptr) s.fused = find(s.fused->structure);
+      });
+  }
+  void require_all_used() const {
+    if (next_ != record_.notes.size()) throw graph_error("there are more notes than nests");
+  }
+
+ private:
+  // Of equals the first is taken, as matching does.
+  const ir::instruction* find(const ir::region& structure) const {
+    for (const ir::instruction& each : code_.instructions)
+      if (each.structure == structure) return &each;
+    throw graph_error("the program has no such superinstruction");
+  }
+
+  const program_code& code_;
+  const plan_record& record_;
+  std::size_t next_ = 0;
+};
+
+// The bound graph has the guards of its binding; those that rules assumed are taken from the text,
+// which must say the same of all else.
+inline void take_guards(ir::graph& bound, std::string_view text) {
+  const auto without_guards = [](std::string_view from) {
+    std::string out;
+    for (std::size_t at = 0; at < from.size();) {
+      const std::size_t end = std::min(from.find('\n', at), from.size() - 1) + 1;
+      if (!from.substr(at).starts_with("guard: ")) out += from.substr(at, end - at);
+      at = end;
+    }
+    return out;
+  };
+  if (without_guards(text) != without_guards(ir::to_text(bound)))
+    throw graph_error("the graph is another one");
+  const std::size_t binding = bound.guards.size();
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    if (!line.starts_with("guard: ")) continue;
+    ir::detail::text_reader in(line.substr(7), bound.dims, "load_plans");
+    ir::guard g;
+    g.a = in.extent();
+    if (in.accept("=="))
+      g.holds = ir::guard::fact::equal;
+    else if (in.accept("!="))
+      g.holds = ir::guard::fact::differ;
+    else {
+      in.expect("<=");
+      g.holds = ir::guard::fact::at_most;
+    }
+    g.b = in.extent();
+    in.end_line();
+    if (number < binding) {
+      const ir::guard& own = bound.guards[number];
+      if (own.holds != g.holds || own.a != g.a || own.b != g.b)
+        throw graph_error("the guards are others");
+    } else {
+      bound.guards.push_back(g);
+    }
+    ++number;
+  }
+  if (number < binding) throw graph_error("guards are missing");
+}
+
+}  // namespace detail
+
+SINTER_INLINE detail::program_record program::empty_record() const {
+  detail::program_record out;
+  out.graph = detail::digest_of(traced_);
+  out.code = detail::digest_of(std::span<const ir::instruction>(code_.instructions));
+  out.options = detail::options_text(options_);
+  out.machine = detail::machine_line(options_.machine);
+  return out;
+}
+
+SINTER_INLINE detail::plan_record program::record_of(
+    const detail::bucket& b, std::span<const planning::schedule> schedules) const {
+  const planning::planned& made = b.planned;
+  detail::plan_record out;
+  out.cost = made.plan.cost;
+  out.cost_bound = made.plan.cost_bound;
+  out.candidates = made.candidates;
+  out.goals = made.goals;
+  out.chosen = made.chosen;
+  out.budget = made.budget;
+  out.may_alias = made.plan.may_alias;
+  const auto note = [&](const planning::nest& n) { out.notes.push_back({n.enodes, n.label}); };
+  if (schedules.size() > 1) detail::for_each_nest(made.preparation, note);
+  detail::for_each_nest(made.plan, note);
+  for (const planning::schedule& each : schedules) out.schedules += planning::to_text(each);
+  return out;
+}
+
+SINTER_INLINE detail::program_record program::saved_plans() const {
+  const std::scoped_lock lock(mutex_);
+  detail::program_record out = empty_record();
+  for (const auto& c : classes_) {
+    detail::class_record own{c->shapes, c->frozen, ir::to_text(c->bound), {}};
+    for (const auto& b : c->buckets) {
+      const auto schedule = [&](const planning::plan& p, std::span<const int> assigned) {
+        return detail::make_schedule(p, code_.kernels, b->symbols, {}, assigned);
+      };
+      std::vector<planning::schedule> schedules;
+      if (b->preparation) schedules.push_back(schedule(b->planned.preparation, {}));
+      schedules.push_back(schedule(b->planned.plan, assigned_));
+      own.plans.push_back(record_of(*b, schedules));
+    }
+    out.classes.push_back(std::move(own));
+  }
+  return out;
+}
+
+// Saturates once more. None where the clock stopped the saturation, which need not come out the
+// same again.
+SINTER_INLINE std::string program::rewrites_text(const detail::shape_class& c,
+                                                 const detail::bucket& b) const {
+  if (c.report.out_of_time()) return "";
+  ir::graph bound = c.bound;
+  bound.guards.resize(c.binding_guards);
+  const ir::fixed_inputs fixed(bound, c.frozen);
+  detail::nest_history history(bound, fixed, detail::saturation_options(options_),
+                               code_.instructions);
+  detail::rewrite_writer writer(history, bound, fixed, code_.instructions);
+  const auto add = [&](const planning::nest& n) {
+    for (eqsat::node_id node : n.enodes)
+      if (node >= history.graph().node_id_end())
+        throw graph_error("export_plan: a nest has an unknown e-node");
+    writer.add(n);
+  };
+  if (b.preparation) detail::for_each_nest(b.planned.preparation, add);
+  detail::for_each_nest(b.planned.plan, add);
+  return to_text(writer.take());
+}
+
+SINTER_INLINE std::string program::export_plan(const prepared_call& call,
+                                               std::span<const detail::argument_memory> arguments,
+                                               std::span<const std::int64_t> symbols) const {
+  const detail::shape_class& c = *call.ready_->shapes;
+  detail::plan_record plan = record_of(*call.ready_->plan, schedules(call, arguments, symbols));
+  for (const exec::lowered_plan& each : lowered(call, arguments, symbols))
+    plan.tile_programs.push_back(exec::to_text(each));
+  plan.rewrites = rewrites_text(c, *call.ready_->plan);
+  detail::program_record record = empty_record();
+  record.classes.push_back({c.shapes, c.frozen, ir::to_text(c.bound), {std::move(plan)}});
+  return detail::plan_file_writer().write({detail::this_origin(), {std::move(record)}});
+}
+
+SINTER_INLINE std::shared_ptr<detail::bucket> program::loaded_bucket(
+    detail::shape_class& c, const detail::plan_record& record) const {
+  auto out = std::make_shared<detail::bucket>();
+  std::vector<planning::schedule> schedules =
+      planning::parse_schedules(record.schedules, traced_.customs);
+  if (schedules.empty() || schedules.size() > 2 || schedules.back().once ||
+      (schedules.size() == 2 && !schedules.front().once))
+    throw graph_error(
+        "there must be a schedule of every call, and before it perhaps one of what "
+        "is prepared once");
+  planning::planned& made = out->planned;
+  out->symbols = schedules.back().symbols;
+  out->corner = planning::bucket_corner(c.bound.dims, out->symbols);
+  detail::plan_restorer notes(code_, record);
+  if (schedules.size() == 2) {
+    if (schedules.front().symbols != out->symbols) throw graph_error("schedules differ in extents");
+    made.preparation = std::move(schedules.front().plan);
+    notes.restore(made.preparation, options_.machine.last_level_bytes);
+  }
+  made.plan = std::move(schedules.back().plan);
+  notes.restore(made.plan, options_.machine.last_level_bytes);
+  notes.require_all_used();
+  made.plan.cost = record.cost;
+  made.plan.cost_bound = record.cost_bound;
+  made.plan.may_alias = record.may_alias;
+  made.budget = record.budget;
+  made.candidates = record.candidates;
+  made.goals = record.goals;
+  made.chosen = record.chosen;
+  made.may_outgrow =
+      planning::has_computed_extents(made.plan) || planning::has_computed_extents(made.preparation);
+  if (schedules.back().assigned != assigned_) throw graph_error("other outputs are assigned");
+  planning::require_plan_of(c.bound, out->symbols, made.plan, made.preparation, arguments_);
+  out->preparation = preparation_for(c, made.preparation);
+  return out;
+}
+
+SINTER_INLINE std::shared_ptr<detail::shape_class> program::loaded_class(
+    const detail::class_record& record) const {
+  if (record.shapes.size() != static_cast<std::size_t>(arguments_))
+    throw graph_error("there are " + std::to_string(record.shapes.size()) +
+                      " arguments where the function has " + std::to_string(arguments_));
+  auto out = std::make_shared<detail::shape_class>();
+  out->loaded = true;
+  out->shapes = record.shapes;
+  out->frozen = record.frozen;
+  out->bound = ir::bind(traced_, record.shapes);
+  detail::fix_inputs(*out);
+  detail::take_guards(out->bound, record.graph);
+  for (const detail::plan_record& each : record.plans) {
+    out->buckets.push_back(loaded_bucket(*out, each));
+    if (!ir::holds(out->bound, out->buckets.back()->symbols))
+      throw graph_error("a plan is for extents of another class");
+  }
+  return out;
+}
+
+SINTER_INLINE std::size_t program::load_plans(const detail::plan_file& file) {
+  std::vector<std::shared_ptr<detail::shape_class>> made;
+  const detail::program_record own = empty_record();
+  for (const detail::program_record& each : file.programs) {
+    if (each.graph != own.graph) continue;
+    if (each.code != own.code || each.options != own.options || each.machine != own.machine)
+      throw io_error("load_plans: the plans were made with other superinstructions or options");
+    try {
+      for (const detail::class_record& c : each.classes) made.push_back(loaded_class(c));
+    } catch (const io_error&) {
+      throw;
+    } catch (const error& e) {
+      throw io_error(std::string("load_plans: the file holds no plan of this function: ") +
+                     e.what());
+    }
+  }
+  std::size_t plans = 0;
+  const std::scoped_lock lock(mutex_);
+  for (auto& each : made) {
+    if (each->buckets.empty()) continue;
+    plans += each->buckets.size();
+    for (const auto& b : each->buckets) b->last_use = ++clock_;
+    each->last_use = ++clock_;
+    keep(classes_, std::move(each), options_.keep.classes);
+  }
+  statistics_.loaded += plans;
+  return plans;
+}
+
+SINTER_INLINE std::string graph_function::export_plan(
+    std::span<const graph_argument> arguments) const {
+  call c(*state_, arguments);
+  return state_->program->export_plan(c.prepared, c.memory, c.symbols);
+}
+
+SINTER_INLINE void graph_function::save_plans(const std::string& path) const {
+  const program* const own = state_->program.get();
+  detail::save_plans(path, std::span(&own, 1));
+}
+
+SINTER_INLINE void graph_function::load_plans(const std::string& path) const {
+  if (state_->program->load_plans(*detail::read_plans(path, state_->program->options())) == 0)
+    throw io_error("load_plans: " + path + " has no plan of this graph");
+}
+
+namespace detail {
+
+SINTER_INLINE void save_plans(const std::string& path, std::span<const program* const> programs) {
+  plan_file file{this_origin(), {}};
+  for (const program* each : programs) file.programs.push_back(each->saved_plans());
+  if (!write_cache_file(path, plan_file_writer().write(file)))
+    throw io_error("save_plans: cannot write " + path);
+}
+
+SINTER_INLINE std::shared_ptr<const plan_file> read_plans(const std::string& path,
+                                                          const program_options& options) {
+  const std::optional<std::string> text = read_cache_file(path);
+  if (!text) throw io_error("load_plans: cannot read " + path);
+  std::shared_ptr<const plan_file> out;
+  try {
+    out = std::make_shared<const plan_file>(plan_file_reader(*text).read());
+  } catch (const io_error& e) {
+    throw io_error("load_plans: " + path + ": " + e.what());
+  }
+  const auto require = [&](const std::string& saved, const std::string& here,
+                           std::string_view what) {
+    if (saved != here)
+      throw io_error("load_plans: " + path + " was saved with " + std::string(what) + " '" + saved +
+                     "', here it is '" + here + "'");
+  };
+  const plan_origin here = this_origin();
+  require(out->origin.version, here.version, "version");
+  require(out->origin.rules, here.rules, "rules");
+  require(out->origin.build, here.build, "instruction set");
+  require(out->origin.processor, here.processor, "processor");
+  for (const program_record& each : out->programs) {
+    require(each.options, options_text(options), "options");
+    require(each.machine, machine_line(options.machine), "machine");
+  }
+  return out;
+}
+
+}  // namespace detail
+
+}  // namespace sinter::inline SINTER_ABI
