@@ -165,8 +165,8 @@ class plan_verifier {
     const plan_file file = plan_file_reader(text).read();
     const plan_origin here = this_origin();
     if (file.origin.version != here.version || file.origin.rules != here.rules)
-      throw io_error("verify_plan: the plans are of version " + file.origin.version +
-                     " with other rules");
+      raise(io_error("verify_plan: the plans are of version " + file.origin.version +
+                     " with other rules"));
     for (const program_record& p : file.programs)
       for (const class_record& c : p.classes) check(c);
     return found_;
@@ -178,7 +178,7 @@ class plan_verifier {
   using tensors = std::vector<ir::reference_tensor>;
 
   [[noreturn]] static void fail(const std::string& reason) {
-    throw graph_error("verify_plan: " + reason);
+    raise(graph_error("verify_plan: " + reason));
   }
   static void require(bool holds, const std::string& reason) {
     if (!holds) fail(reason);
@@ -282,7 +282,7 @@ class plan_verifier {
     return out;
   }
 
-  // `round` 0: numbers of both signs, 1: positive ones.
+  // `round` even: numbers of both signs, odd: positive ones.
   static ir::reference_tensor argument(dtype type, const shape_vector& shape, std::uint64_t seed,
                                        int round, bool zeros) {
     ir::reference_tensor out{type, shape, {}};
@@ -307,19 +307,23 @@ class plan_verifier {
       ++found_.too_large;
       return out;
     }
-    for (int attempt = 0; attempt < 4; ++attempt) {
+    for (int round = 0; round < 4; ++round) {
       out.arguments.clear();
       for (int id = 0; id < bound.size(); ++id) {
         if (bound[id].code != ir::op::argument) continue;
         const auto number = static_cast<std::size_t>(bound.attributes(id)[1]);
         if (out.arguments.size() <= number) out.arguments.resize(number + 1);
         out.arguments[number] = argument(bound[id].type, shape_of(bound, id, symbols), number + 1,
-                                         attempt % 2, attempt > 1);
+                                         round % 2, round > 1);
       }
-      try {
-        out.expected = ir::interpret(bound, out.arguments);
-      } catch (const index_error&) {
-        attempt = std::max(attempt, 1);
+      const bool in_range = attempt<index_error>(
+          [&] {
+            out.expected = ir::interpret(bound, out.arguments);
+            return true;
+          },
+          [](const index_error&) { return false; });
+      if (!in_range) {
+        round = std::max(round, 1);
         continue;
       }
       const bool says_something = std::ranges::none_of(out.expected, [](const auto& x) {

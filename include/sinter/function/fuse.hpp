@@ -175,7 +175,7 @@ class fused {
     if constexpr (sizeof...(A) > 0) {
       program& p = program_for<trace_of<A...>>();
       if (take(p, *file) == 0)
-        throw io_error("load_plans: " + path + " has no plan of this function");
+        raise(io_error("load_plans: " + path + " has no plan of this function"));
       for (const entry* e = state_->known; e != nullptr; e = e->older.get())
         if (e->made.get() != &p) take(*e->made, *file);
     } else {

@@ -52,7 +52,7 @@ class plan_restorer {
   void restore(planning::plan& p, double last_level_bytes) {
     p.last_level_bytes = last_level_bytes;
     for_each_nest(p, [this](planning::nest& n) {
-      if (next_ == record_.notes.size()) throw graph_error("a nest has no note");
+      if (next_ == record_.notes.size()) raise(graph_error("a nest has no note"));
       n.enodes = record_.notes[next_].enodes;
       n.label = record_.notes[next_].label;
       ++next_;
@@ -63,7 +63,7 @@ class plan_restorer {
       });
   }
   void require_all_used() const {
-    if (next_ != record_.notes.size()) throw graph_error("there are more notes than nests");
+    if (next_ != record_.notes.size()) raise(graph_error("there are more notes than nests"));
   }
 
  private:
@@ -71,7 +71,7 @@ class plan_restorer {
   const ir::instruction* find(const ir::region& structure) const {
     for (const ir::instruction& each : code_.instructions)
       if (each.structure == structure) return &each;
-    throw graph_error("the program has no such superinstruction");
+    raise(graph_error("the program has no such superinstruction"));
   }
 
   const program_code& code_;
@@ -92,7 +92,7 @@ inline void take_guards(ir::graph& bound, std::string_view text) {
     return out;
   };
   if (without_guards(text) != without_guards(ir::to_text(bound)))
-    throw graph_error("the graph is another one");
+    raise(graph_error("the graph is another one"));
   const std::size_t binding = bound.guards.size();
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -116,13 +116,13 @@ inline void take_guards(ir::graph& bound, std::string_view text) {
     if (number < binding) {
       const ir::guard& own = bound.guards[number];
       if (own.holds != g.holds || own.a != g.a || own.b != g.b)
-        throw graph_error("the guards are others");
+        raise(graph_error("the guards are others"));
     } else {
       bound.guards.push_back(g);
     }
     ++number;
   }
-  if (number < binding) throw graph_error("guards are missing");
+  if (number < binding) raise(graph_error("guards are missing"));
 }
 
 }  // namespace detail
@@ -187,7 +187,7 @@ SINTER_INLINE std::string program::rewrites_text(const detail::shape_class& c,
   const auto add = [&](const planning::nest& n) {
     for (eqsat::node_id node : n.enodes)
       if (node >= history.graph().node_id_end())
-        throw graph_error("export_plan: a nest has an unknown e-node");
+        raise(graph_error("export_plan: a nest has an unknown e-node"));
     writer.add(n);
   };
   if (b.preparation) detail::for_each_nest(b.planned.preparation, add);
@@ -215,15 +215,16 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::loaded_bucket(
       planning::parse_schedules(record.schedules, traced_.customs);
   if (schedules.empty() || schedules.size() > 2 || schedules.back().once ||
       (schedules.size() == 2 && !schedules.front().once))
-    throw graph_error(
-        "there must be a schedule of every call, and before it perhaps one of what "
-        "is prepared once");
+    raise(
+        graph_error("there must be a schedule of every call, and before it perhaps one of what "
+                    "is prepared once"));
   planning::planned& made = out->planned;
   out->symbols = schedules.back().symbols;
   out->corner = planning::bucket_corner(c.bound.dims, out->symbols);
   detail::plan_restorer notes(code_, record);
   if (schedules.size() == 2) {
-    if (schedules.front().symbols != out->symbols) throw graph_error("schedules differ in extents");
+    if (schedules.front().symbols != out->symbols)
+      raise(graph_error("schedules differ in extents"));
     made.preparation = std::move(schedules.front().plan);
     notes.restore(made.preparation, options_.machine.last_level_bytes);
   }
@@ -239,7 +240,7 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::loaded_bucket(
   made.chosen = record.chosen;
   made.may_outgrow =
       planning::has_computed_extents(made.plan) || planning::has_computed_extents(made.preparation);
-  if (schedules.back().assigned != assigned_) throw graph_error("other outputs are assigned");
+  if (schedules.back().assigned != assigned_) raise(graph_error("other outputs are assigned"));
   planning::require_plan_of(c.bound, out->symbols, made.plan, made.preparation, arguments_);
   out->preparation = preparation_for(c, made.preparation);
   return out;
@@ -248,8 +249,8 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::loaded_bucket(
 SINTER_INLINE std::shared_ptr<detail::shape_class> program::loaded_class(
     const detail::class_record& record) const {
   if (record.shapes.size() != static_cast<std::size_t>(arguments_))
-    throw graph_error("there are " + std::to_string(record.shapes.size()) +
-                      " arguments where the function has " + std::to_string(arguments_));
+    raise(graph_error("there are " + std::to_string(record.shapes.size()) +
+                      " arguments where the function has " + std::to_string(arguments_)));
   auto out = std::make_shared<detail::shape_class>();
   out->loaded = true;
   out->shapes = record.shapes;
@@ -260,7 +261,7 @@ SINTER_INLINE std::shared_ptr<detail::shape_class> program::loaded_class(
   for (const detail::plan_record& each : record.plans) {
     out->buckets.push_back(loaded_bucket(*out, each));
     if (!ir::holds(out->bound, out->buckets.back()->symbols))
-      throw graph_error("a plan is for extents of another class");
+      raise(graph_error("a plan is for extents of another class"));
   }
   return out;
 }
@@ -271,15 +272,15 @@ SINTER_INLINE std::size_t program::load_plans(const detail::plan_file& file) {
   for (const detail::program_record& each : file.programs) {
     if (each.graph != own.graph) continue;
     if (each.code != own.code || each.options != own.options || each.machine != own.machine)
-      throw io_error("load_plans: the plans were made with other superinstructions or options");
-    try {
-      for (const detail::class_record& c : each.classes) made.push_back(loaded_class(c));
-    } catch (const io_error&) {
-      throw;
-    } catch (const error& e) {
-      throw io_error(std::string("load_plans: the file holds no plan of this function: ") +
-                     e.what());
-    }
+      raise(io_error("load_plans: the plans were made with other superinstructions or options"));
+    attempt<error>(
+        [&] {
+          for (const detail::class_record& c : each.classes) made.push_back(loaded_class(c));
+        },
+        [](const error& e) {
+          raise(io_error(std::string("load_plans: the file holds no plan of this function: ") +
+                         e.what()));
+        });
   }
   std::size_t plans = 0;
   const std::scoped_lock lock(mutex_);
@@ -307,7 +308,7 @@ SINTER_INLINE void graph_function::save_plans(const std::string& path) const {
 
 SINTER_INLINE void graph_function::load_plans(const std::string& path) const {
   if (state_->program->load_plans(*detail::read_plans(path, state_->program->options())) == 0)
-    throw io_error("load_plans: " + path + " has no plan of this graph");
+    raise(io_error("load_plans: " + path + " has no plan of this graph"));
 }
 
 namespace detail {
@@ -316,24 +317,24 @@ SINTER_INLINE void save_plans(const std::string& path, std::span<const program* 
   plan_file file{this_origin(), {}};
   for (const program* each : programs) file.programs.push_back(each->saved_plans());
   if (!write_cache_file(path, plan_file_writer().write(file)))
-    throw io_error("save_plans: cannot write " + path);
+    raise(io_error("save_plans: cannot write " + path));
 }
 
 SINTER_INLINE std::shared_ptr<const plan_file> read_plans(const std::string& path,
                                                           const program_options& options) {
   const std::optional<std::string> text = read_cache_file(path);
-  if (!text) throw io_error("load_plans: cannot read " + path);
-  std::shared_ptr<const plan_file> out;
-  try {
-    out = std::make_shared<const plan_file>(plan_file_reader(*text).read());
-  } catch (const io_error& e) {
-    throw io_error("load_plans: " + path + ": " + e.what());
-  }
+  if (!text) raise(io_error("load_plans: cannot read " + path));
+  using loaded = std::shared_ptr<const plan_file>;
+  const loaded out = attempt<io_error>(
+      [&]() -> loaded { return std::make_shared<const plan_file>(plan_file_reader(*text).read()); },
+      [&](const io_error& e) -> loaded {
+        raise(io_error("load_plans: " + path + ": " + e.what()));
+      });
   const auto require = [&](const std::string& saved, const std::string& here,
                            std::string_view what) {
     if (saved != here)
-      throw io_error("load_plans: " + path + " was saved with " + std::string(what) + " '" + saved +
-                     "', here it is '" + here + "'");
+      raise(io_error("load_plans: " + path + " was saved with " + std::string(what) + " '" + saved +
+                     "', here it is '" + here + "'"));
   };
   const plan_origin here = this_origin();
   require(out->origin.version, here.version, "version");

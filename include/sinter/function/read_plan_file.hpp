@@ -42,15 +42,16 @@ class plan_file_reader {
 
  private:
   [[noreturn]] void fail(const std::string& reason) const {
-    throw io_error("plan file, line " + std::to_string(number_) + ": " + reason);
+    raise(io_error("plan file, line " + std::to_string(number_) + ": " + reason));
   }
 
   void check_sum() const {
     const std::size_t check = text_.rfind("check ");
     if (check == std::string_view::npos || (check != 0 && text_[check - 1] != '\n'))
-      throw io_error("plan file: the check sum is missing; the file is no plan file, or cut short");
+      raise(
+          io_error("plan file: the check sum is missing; the file is no plan file, or cut short"));
     if (text_.substr(check) != planning::detail::check_line(text_.substr(0, check)))
-      throw io_error("plan file: damaged, the check sum is that of another text");
+      raise(io_error("plan file: damaged, the check sum is that of another text"));
   }
 
   // ---- lines

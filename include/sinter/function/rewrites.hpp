@@ -96,7 +96,7 @@ class rewrites_reader {
 
  private:
   [[noreturn]] static void fail(const std::string& reason) {
-    throw graph_error("rewrites: " + reason);
+    raise(graph_error("rewrites: " + reason));
   }
   std::string_view next() const { return text_.substr(at_, text_.find('\n', at_) - at_); }
   std::string_view line() {

@@ -74,7 +74,7 @@ class graph_comparison {
   };
 
   [[noreturn]] static void fail(std::size_t buffer, const std::string& reason) {
-    throw graph_error("buffer " + std::to_string(buffer) + ": " + reason);
+    raise(graph_error("buffer " + std::to_string(buffer) + ": " + reason));
   }
   ir::symbolic_shape translated(const plan& p, const ir::symbolic_shape& shape) {
     ir::symbolic_shape out;
@@ -109,13 +109,13 @@ inline void require_plan_of(const ir::graph& bound, std::span<const std::int64_t
       if (b.place == place::arena &&
           (b.offset % arena_alignment != 0 || b.bytes > part->arena_bytes ||
            b.offset > part->arena_bytes - b.bytes))
-        throw graph_error("a buffer leaves the arena, or is not aligned");
+        raise(graph_error("a buffer leaves the arena, or is not aligned"));
     if (!fits(*part, symbols) || !fits(*part, corner))
-      throw graph_error("a buffer is too small for the extents of the bucket");
+      raise(graph_error("a buffer is too small for the extents of the bucket"));
     if (!part->nests.empty() || part == &replay) verify_memory(*part);
   }
   if (replay.may_alias != find_may_alias(replay, arguments, static_cast<int>(bound.outputs.size())))
-    throw graph_error("other outputs may be the memory of arguments");
+    raise(graph_error("other outputs may be the memory of arguments"));
 }
 
 }  // namespace sinter::inline SINTER_ABI::planning
