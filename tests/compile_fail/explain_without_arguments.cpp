@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect: the lambda does not take so many arguments; give what a call gets
-// lines <= 9
-#define SINTER_SEPARATE
+// lines <= 11
 #include <sinter/sinter.hpp>
 
 int main() {

@@ -20,6 +20,7 @@
 #include <sinter/function/nest_history.hpp>
 #include <sinter/function/program_source.hpp>
 #include <sinter/plan/print.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
