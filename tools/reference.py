@@ -15,7 +15,8 @@ PAGES = [
     ("functions", "Fused functions and graphs", [
         "function/fuse.hpp", "function/program.hpp", "function/frozen.hpp", "function/function.hpp",
         "function/evaluate.hpp", "function/evaluation_cache.hpp", "function/graph_builder.hpp",
-        "function/graph_function.hpp", "function/plan_cache.hpp", "function/calibration.hpp", "function/custom.hpp"]),
+        "function/graph_function.hpp", "function/plan_cache.hpp", "function/calibration.hpp", "function/custom.hpp",
+        "verify_plan.hpp"]),
     ("layers", "Layers", ["layers"]),
     ("training", "Training", ["training"]),
     ("files", "Files", ["files"]),
