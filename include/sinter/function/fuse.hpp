@@ -19,6 +19,7 @@
 #include <sinter/function/program.hpp>
 #include <sinter/function/results.hpp>
 #include <sinter/function/trace.hpp>
+#include <sinter/support/error.hpp>
 #include <sinter/support/operands_fit.hpp>
 
 namespace sinter::inline SINTER_ABI {

@@ -29,6 +29,7 @@
 #include <sinter/plan/plan_of_graph.hpp>
 #include <sinter/plan/print_schedule.hpp>
 #include <sinter/support/cache_file.hpp>
+#include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -273,14 +274,17 @@ SINTER_INLINE std::size_t program::load_plans(const detail::plan_file& file) {
     if (each.graph != own.graph) continue;
     if (each.code != own.code || each.options != own.options || each.machine != own.machine)
       raise(io_error("load_plans: the plans were made with other superinstructions or options"));
+    std::optional<io_error> damage;  // which says by itself what it is about
+    const auto load = [&] {
+      for (const detail::class_record& c : each.classes) made.push_back(loaded_class(c));
+    };
     attempt<error>(
-        [&] {
-          for (const detail::class_record& c : each.classes) made.push_back(loaded_class(c));
-        },
-        [](const error& e) {
-          raise(io_error(std::string("load_plans: the file holds no plan of this function: ") +
-                         e.what()));
+        [&] { attempt<io_error>(load, [&](const io_error& e) { damage = e; }); },
+        [&](const error& e) {
+          damage = io_error(std::string("load_plans: the file holds no plan of this function: ") +
+                            e.what());
         });
+    if (damage) raise(*damage);
   }
   std::size_t plans = 0;
   const std::scoped_lock lock(mutex_);
