@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The front end on handles: shapes, slices, padding, joining, and tensors made from nothing.
+#include <cstdint>
+#include <limits>
+
 #include <doctest/doctest.h>
 
 #include "support/trace_lambda.hpp"
@@ -7,6 +10,8 @@
 
 namespace sn = sinter;
 using namespace test_support;
+
+constexpr std::int64_t smallest = std::numeric_limits<std::int64_t>::min();
 
 TEST_CASE("reshape infers an extent and takes extents of others") {
   const auto x = counted(dtype::f32, {2, 6});
@@ -31,6 +36,10 @@ TEST_CASE("reshape infers an extent and takes extents of others") {
                floats({2}, {1, 2})) == floats({1, 2, 1}, {1, 2}));
   CHECK_THROWS_AS(result([](auto a) { return sn::reshape(a, 5, -1); }, x), sn::shape_error);
   CHECK_THROWS_AS(result([](auto a) { return sn::reshape(a, -1, -1); }, x), sn::shape_error);
+  // The smallest number is what says that an operand gives the extent.
+  CHECK_THROWS_AS(result([](auto a) { return sn::reshape(a, smallest, 3); }, x), sn::shape_error);
+  CHECK_THROWS_AS(result([](auto a) { return sn::broadcast_to(a, smallest, 3); }, x),
+                  sn::shape_error);
   CHECK_THROWS_AS(result([](auto a) { return sn::reshape(a, sn::sum(a), 3); }, x), sn::shape_error);
   CHECK_THROWS_AS(result([](auto a) { return sn::squeeze(a, 0); }, x), sn::shape_error);
   CHECK_THROWS_AS(result([](auto a) { return sn::unsqueeze(a, 3); }, x), sn::axis_error);

@@ -98,8 +98,8 @@ struct layer_call {
   sn::tensor<float, 2> x = filled(3, 4, 0), w = filled(4, 5, 1), b = filled(1, 5, 2);
   sn::tensor<float, 2> y{{-1, -2}};
 
-  friend bool operator==(const layer_call& a, const layer_call& b) {
-    return a.x == b.x && a.w == b.w && a.b == b.b && a.y == b.y;
+  friend bool operator==(const layer_call& one, const layer_call& other) {
+    return one.x == other.x && one.w == other.w && one.b == other.b && one.y == other.y;
   }
 };
 

@@ -86,8 +86,8 @@ struct bounded {
   static constexpr int arity = 1;
   static constexpr auto element = [](auto x) {
     using std::abs;
-    if constexpr (requires { any(x > 1000.0f); }) {
-      if (any(x > 1000.0f)) throw std::domain_error("an element above 1000");
+    if constexpr (requires { any(x > 1000); }) {
+      if (any(x > 1000)) throw std::domain_error("an element above 1000");
     }
     return abs(x);
   };

@@ -76,10 +76,13 @@ concept ExtentLike = std::integral<std::remove_cvref_t<X>> || Operand<X>;
 
 template <class X>
 constexpr std::int64_t number_or_gap(const X& x) {
-  if constexpr (std::integral<X>)
-    return static_cast<std::int64_t>(x);
-  else
+  if constexpr (std::integral<X>) {
+    // The number that says gap is refused like any other this small.
+    const auto number = static_cast<std::int64_t>(x);
+    return number == from_operand ? number + 1 : number;
+  } else {
     return from_operand;
+  }
 }
 
 template <class X>
