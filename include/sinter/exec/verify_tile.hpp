@@ -230,6 +230,8 @@ class tile_verifier {
     check_mode(c);
     const value_class extent = c.target.extent;
     const std::int64_t rows = extent == value_class::full ? p_.tile_rows : p_.row_capacity;
+    require(c.kind != command_kind::map_reduce_columns || !c.target.valid(),
+            "target: what goes to the accumulators is not written");
     if (c.target.valid()) place(c.target, c.type, "target: ");  // is there such a place?
     bool apart = extent == value_class::full && c.target.valid() && !is_packed(c.target);
     for (int k = 0; k < c.operand_count; ++k) {
@@ -274,8 +276,7 @@ class tile_verifier {
       require(r.type == c.type && !r.result.valid(),
               "accumulator: of another dtype than the map, or not of columns");
       require(columns_kernel(c, r.monoid) != nullptr, "kernel: not of this map and accumulator");
-      require(!c.target.valid() && extent == value_class::full,
-              "target: what goes to the accumulators is not written");
+      require(extent == value_class::full, "target: not a value per element");
       return;
     }
     write(c);
