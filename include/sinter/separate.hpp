@@ -9,5 +9,5 @@
 
 #include <sinter/function/calibration_source.hpp>
 #include <sinter/function/code_source.hpp>
+#include <sinter/function/middle.hpp>
 #include <sinter/function/plans_source.hpp>
-#include <sinter/function/program_source.hpp>

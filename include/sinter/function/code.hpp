@@ -60,4 +60,5 @@ void add_regions(program_code& code) {
 
 #ifndef SINTER_SEPARATE
 #include <sinter/function/code_source.hpp>
+#include <sinter/function/middle.hpp>
 #endif

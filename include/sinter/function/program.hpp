@@ -340,7 +340,3 @@ std::shared_ptr<const plan_file> read_plans(const std::string& path,
 }  // namespace detail
 
 }  // namespace sinter::inline SINTER_ABI
-
-#ifndef SINTER_SEPARATE
-#include <sinter/function/program_source.hpp>
-#endif

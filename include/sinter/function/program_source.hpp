@@ -414,9 +414,3 @@ SINTER_INLINE void program::check_overlaps(const prepared_call& call,
 }
 
 }  // namespace sinter::inline SINTER_ABI
-
-// Behind the program, of whose parts they report.
-#include <sinter/function/debug_report.hpp>
-#include <sinter/function/explain.hpp>
-#include <sinter/function/explain_html.hpp>
-#include <sinter/function/tile_programs.hpp>
