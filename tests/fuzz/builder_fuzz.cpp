@@ -80,7 +80,8 @@ class calls {
     values_.push_back(graph_.argument("", type, extents));
     sn::any_tensor x(type, shape);
     sn::ir::reference_tensor same{type, shape, {}};
-    for (std::int64_t i = 0; i < x.size(); ++i) same.data.push_back((i * 5 + 2) % 7 - 3.0);
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      same.data.push_back(static_cast<double>((i * 5 + 2) % 7 - 3));
     sn::dispatch(type, [&]<class T>(std::type_identity<T>) {
       for (std::int64_t i = 0; i < x.size(); ++i)
         static_cast<T*>(x.data())[i] = static_cast<T>(same.data[static_cast<std::size_t>(i)]);
