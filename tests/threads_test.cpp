@@ -13,12 +13,9 @@
 #include <thread>
 #include <vector>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include <doctest/doctest.h>
 
+#include <sinter/exec/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 namespace sn = sinter;
@@ -91,28 +88,6 @@ struct bounded {
     }
     return abs(x);
   };
-};
-
-// Loops have so many threads while it lives, however many processors there are.
-class loop_threads {
- public:
-  explicit loop_threads([[maybe_unused]] int count) {
-#ifdef _OPENMP
-    omp_set_num_threads(count);
-#endif
-  }
-  loop_threads(const loop_threads&) = delete;
-  loop_threads& operator=(const loop_threads&) = delete;
-  ~loop_threads() {
-#ifdef _OPENMP
-    omp_set_num_threads(before_);
-#endif
-  }
-
- private:
-#ifdef _OPENMP
-  int before_ = omp_get_max_threads();
-#endif
 };
 
 }  // namespace
@@ -242,7 +217,7 @@ TEST_CASE("calls that repeat the last one of their thread, among others that dro
 
 TEST_CASE(
     "what a kernel throws inside a parallel loop reaches the caller, and the next call runs") {
-  const loop_threads four(4);
+  const sn::exec::loop_threads four(4);
   auto f = sn::fuse([](auto x) { return sn::custom<doubled_row>(x) + 1.0f; });
   auto g = sn::fuse([](auto x) { return sn::sum(sn::custom<bounded>(x) * 2.0f, 1); });
   const auto good = sn::tensor<float, 2>::full({1024, 512}, 3);
@@ -260,7 +235,7 @@ TEST_CASE(
 }
 
 TEST_CASE("an index out of range among many reaches the caller before anything is written") {
-  const loop_threads four(4);
+  const sn::exec::loop_threads four(4);
   auto f = sn::fuse([](auto x, auto y, auto i) {
     return sn::outputs(sn::assign(x, x * 2.0f), sn::gather(y, i + 1, 0) * 3.0f);
   });

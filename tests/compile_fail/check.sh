@@ -18,13 +18,7 @@ export LC_ALL
 # Without the middle (support/separate.hpp), which no message is about, it comes after 4 s, not 16.
 set -- "$@" -std=c++20 -fsyntax-only -fdiagnostics-color=never -DSINTER_SEPARATE
 
-old_ifs=$IFS
-IFS=';'
-for directory in $directories; do
-  # Naming /usr/include again would move it before the compiler's own headers and break #include_next.
-  [ "$directory" = /usr/include ] || set -- "$@" -isystem "$directory"
-done
-IFS=$old_ifs
+. "$(dirname "$0")/../support/include_directories.sh"
 
 fail() {
   printf '%s: %s\n' "${source##*/}" "$1"

@@ -12,9 +12,6 @@ old_ifs=$IFS
 IFS=';'
 # shellcheck disable=SC2086
 "$python" "$(dirname "$0")/extract.py" "$output" $pages
-for directory in $directories; do
-  # Naming /usr/include again would move it before the compiler's own headers and break #include_next.
-  [ "$directory" = /usr/include ] || set -- "$@" -isystem "$directory"
-done
 IFS=$old_ifs
+. "$(dirname "$0")/../support/include_directories.sh"
 exec "$@" -std=c++20 -DSINTER_SEPARATE -fsyntax-only -w "$output"

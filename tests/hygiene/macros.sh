@@ -13,13 +13,7 @@ include=${directories%%;*}
 
 LC_ALL=C
 export LC_ALL
-old_ifs=$IFS
-IFS=';'
-for directory in $directories; do
-  # Naming /usr/include again would move it before the compiler's own headers and break #include_next.
-  [ "$directory" = /usr/include ] || set -- "$@" -I "$directory"
-done
-IFS=$old_ifs
+. "$(dirname "$0")/../support/include_directories.sh"
 set -- "$@" -std=c++20 -x c++
 
 fail() {

@@ -71,17 +71,18 @@ inline bool pays_for_threads(std::int64_t tasks, double estimated_nanoseconds) {
          estimated_nanoseconds >= least_parallel_nanoseconds();
 }
 
-/// While it lives, loops that this thread starts run on it alone: for measurements.
-class one_thread {
+/// While it lives, loops that this thread starts have at most so many threads, however many
+/// processors there are: for measurements and tests.
+class loop_threads {
  public:
-  one_thread() {
+  explicit loop_threads([[maybe_unused]] int most) {
 #ifdef _OPENMP
-    omp_set_num_threads(1);
+    omp_set_num_threads(most);
 #endif
   }
-  one_thread(const one_thread&) = delete;
-  one_thread& operator=(const one_thread&) = delete;
-  ~one_thread() {
+  loop_threads(const loop_threads&) = delete;
+  loop_threads& operator=(const loop_threads&) = delete;
+  ~loop_threads() {
 #ifdef _OPENMP
     omp_set_num_threads(before_);
 #endif

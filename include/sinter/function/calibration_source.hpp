@@ -106,7 +106,7 @@ class machine_measurement {
         out_.l2_bytes, processor.level3_bytes != 0 ? static_cast<double>(processor.level3_bytes)
                                                    : planning::nominal_machine.last_level_bytes);
     {
-      const exec::one_thread alone;
+      const exec::loop_threads alone(1);
       measure_launch();
       measure_operands();
       // Each with what is known of the other: three rounds settle the third digit.

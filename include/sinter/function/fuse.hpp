@@ -148,9 +148,9 @@ class fused {
   /// Like the next two it needs `#include <sinter/plans.hpp>`.
   template <detail::FusedArgument... A>
   std::string export_plan(A&&... arguments) {
-    return with_call<A...>([](const program& p, const program::prepared_call& c, const auto& memory,
-                              const auto& symbols) { return p.export_plan(c, memory, symbols); },
-                           arguments...);
+    return told<A...>([](const program& p, const program::prepared_call& c, const auto& memory,
+                         const auto& symbols) { return p.export_plan(c, memory, symbols); },
+                      arguments...);
   }
 
   /// Writes all plans that are kept into a file, which takes its name when all of it is there.
