@@ -109,7 +109,7 @@ void check(const gradient_case& c, int order) {
   const problem open = build(c, order, true);
   std::vector<shape_vector> shapes;
   for (const reference_tensor& x : c.point) shapes.push_back(x.shape);
-  for (const graph& g : {open.whole, bind(open.whole, shapes)}) {
+  for (const graph& g : {open.whole, ir::bind(open.whole, shapes)}) {
     const std::vector<reference_tensor> symbolic = interpret(g, c.point);
     for (std::size_t i = 0; i < results.size(); ++i) {
       CHECK(symbolic[i].shape == results[i].shape);

@@ -32,7 +32,7 @@ graph bound_graph() {
   return g;
 }
 
-value tensor(graph& g, int number, const symbolic_shape& shape) {
+value tensor_of(graph& g, int number, const symbolic_shape& shape) {
   return argument(g, f64, number, shape);
 }
 
@@ -142,16 +142,16 @@ class_id class_of(loaded& l, value v) { return l.egraph.language().add(l.egraph,
 TEST_CASE("a traced region is found again, whatever the order of operands") {
   graph pattern = bound_graph();
   {
-    const value x = tensor(pattern, 0, matrix), y = tensor(pattern, 1, matrix);
+    const value x = tensor_of(pattern, 0, matrix), y = tensor_of(pattern, 1, matrix);
     pattern.outputs.push_back({(unary(op::silu, x * 2.0 + 0.5) * y).id, -1});
   }
   const auto instructions = as_instructions(find_regions(pattern));
   REQUIRE(instructions.size() == 1);
 
   graph g = bound_graph();
-  const value y = tensor(g, 0, matrix), x = tensor(g, 1, matrix);
+  const value y = tensor_of(g, 0, matrix), x = tensor_of(g, 1, matrix);
   const value root =
-      y * unary(op::silu, (tensor(g, 2, {}) + 0.25) + 3.0 * x);  // a rank-0 sum is a scalar leaf
+      y * unary(op::silu, (tensor_of(g, 2, {}) + 0.25) + 3.0 * x);  // a rank-0 sum is a scalar leaf
   auto l = load(g, {root});
   // A match names an e-node for each node of its region.
   const auto matches = planning::match_instructions(l.egraph, instructions);
@@ -175,12 +175,12 @@ TEST_CASE("a traced region is found again, whatever the order of operands") {
 
 TEST_CASE("a repeated leaf must be the same class twice") {
   graph pattern = bound_graph();
-  const value p = tensor(pattern, 0, matrix);
+  const value p = tensor_of(pattern, 0, matrix);
   pattern.outputs.push_back({unary(op::sqrt, p * p).id, -1});
   const auto instructions = as_instructions(find_regions(pattern));
 
   graph g = bound_graph();
-  const value x = tensor(g, 0, matrix), y = tensor(g, 1, matrix), z = tensor(g, 2, matrix);
+  const value x = tensor_of(g, 0, matrix), y = tensor_of(g, 1, matrix), z = tensor_of(g, 2, matrix);
   const value square = unary(op::sqrt, x * x), product = unary(op::sqrt, x * y),
               hidden = unary(op::sqrt, y * z);
   auto l = load(g, {square, product, hidden});
@@ -202,7 +202,7 @@ TEST_CASE("a match may use any form of the classes below its root") {
   const std::vector<instruction> instructions{{r, nullptr}};
 
   graph g = bound_graph();
-  const value x = tensor(g, 0, matrix), y = tensor(g, 1, matrix);
+  const value x = tensor_of(g, 0, matrix), y = tensor_of(g, 1, matrix);
   const value gate = x * unary(op::sigmoid, x);
   auto l = load(g, {gate * y});
   CHECK(planning::add_instructions(l.egraph, instructions) == 0);
@@ -220,7 +220,8 @@ TEST_CASE("of several matches the one with the fewest operands still to compute"
 
   for (bool exchanged : {false, true}) {
     graph g = bound_graph();
-    const value a = tensor(g, 0, matrix), b = tensor(g, 1, matrix), c = tensor(g, 2, matrix);
+    const value a = tensor_of(g, 0, matrix), b = tensor_of(g, 1, matrix),
+                c = tensor_of(g, 2, matrix);
     const value plain = a * b, computed = unary(op::exp, a) * unary(op::log, c);
     const value root = exchanged ? computed + plain : plain + computed;
     auto l = load(g, {root});
@@ -234,15 +235,15 @@ TEST_CASE("of several matches the one with the fewest operands still to compute"
 
 TEST_CASE("scalar leaves take scalars, constants and row values, nothing else") {
   graph pattern = bound_graph();
-  const value p = tensor(pattern, 0, matrix), s = tensor(pattern, 1, {});
+  const value p = tensor_of(pattern, 0, matrix), s = tensor_of(pattern, 1, {});
   pattern.outputs.push_back({unary(op::exp, p - s).id, -1});
   const auto instructions = as_instructions(find_regions(pattern));
   REQUIRE(instructions.size() == 1);
 
   graph g = bound_graph();
-  const value x = tensor(g, 0, matrix), scalar = tensor(g, 1, {});
-  const value column = tensor(g, 2, {dim(4), dim(1)}), row = tensor(g, 3, {dim(6)}),
-              full = tensor(g, 4, matrix);
+  const value x = tensor_of(g, 0, matrix), scalar = tensor_of(g, 1, {});
+  const value column = tensor_of(g, 2, {dim(4), dim(1)}), row = tensor_of(g, 3, {dim(6)}),
+              full = tensor_of(g, 4, matrix);
   const auto shifted = [&](value by) { return unary(op::exp, x - by); };
   auto l =
       load(g, {shifted(scalar), shifted(constant(g, f64, 3)), shifted(column),
@@ -267,8 +268,8 @@ TEST_CASE("dtype, rank and cycles") {
   const std::vector<instruction> instructions{{r, nullptr}};
 
   graph g = bound_graph();
-  const value single = argument(g, dtype::f32, 0, matrix), rank_0 = tensor(g, 1, {}),
-              full = tensor(g, 2, matrix);
+  const value single = argument(g, dtype::f32, 0, matrix), rank_0 = tensor_of(g, 1, {}),
+              full = tensor_of(g, 2, matrix);
   auto l = load(g, {(single + 1.0) + 1.0, (rank_0 + 1.0) + 1.0, full + 0.0});
   CHECK(planning::add_instructions(l.egraph, instructions) == 0);
   // x = x + 0 makes a class that contains itself; a value is never computed from itself.
@@ -278,7 +279,7 @@ TEST_CASE("dtype, rank and cycles") {
 
 TEST_CASE("truth values: inside a region and as its result") {
   graph pattern = bound_graph();
-  const value x = tensor(pattern, 0, matrix), y = tensor(pattern, 1, matrix);
+  const value x = tensor_of(pattern, 0, matrix), y = tensor_of(pattern, 1, matrix);
   const value inside = where(elementwise(op::less, {x * 2.0, y}), unary(op::sqrt, x), y);
   const value result = elementwise(
       op::bit_and, {elementwise(op::less, {x, y}), elementwise(op::less, {y, x * 2.0})});
@@ -321,7 +322,7 @@ TEST_CASE("regions of a traced function with dynamic extents are found after bin
 TEST_CASE("a large graph takes milliseconds") {
   graph g = bound_graph();
   std::vector<value> values;
-  for (int i = 0; i < 50; ++i) values.push_back(tensor(g, i, {dim(64), dim(64)}));
+  for (int i = 0; i < 50; ++i) values.push_back(tensor_of(g, i, {dim(64), dim(64)}));
   // 700 nodes of mixed ops over earlier values, the kind of soup saturation makes.
   for (std::size_t i = 0; g.size() < 750; ++i) {
     const value a = values[values.size() - 1 - i * 7 % 40],

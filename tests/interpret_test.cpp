@@ -37,11 +37,12 @@ bool near(const numbers& got, const numbers& expected) {
   return ok;
 }
 
-reference_tensor tensor(const shape_vector& shape, const numbers& data, dtype type = dtype::f32) {
+reference_tensor tensor_of(const shape_vector& shape, const numbers& data,
+                           dtype type = dtype::f32) {
   return {type, shape, data};
 }
 reference_tensor vector_of(const numbers& data, dtype type = dtype::f32) {
-  return tensor({static_cast<std::int64_t>(data.size())}, data, type);
+  return tensor_of({static_cast<std::int64_t>(data.size())}, data, type);
 }
 
 // Builds a graph over constant shapes with `build(arguments as values)` and returns its one result.
@@ -230,19 +231,19 @@ TEST_CASE("a constant is what its dtype holds; other f32 values are not rounded"
 }
 
 TEST_CASE("reductions keep their axes") {
-  const auto x = tensor({2, 3}, {1, 5, 3, -4, 0, -6});
-  CHECK(reduced(op::reduce_sum, x, 2) == tensor({2, 1}, {9, -10}));
-  CHECK(reduced(op::reduce_sum, x, 1) == tensor({1, 3}, {-3, 5, -3}));
-  CHECK(reduced(op::reduce_sum, x, 3) == tensor({1, 1}, {-1}));
-  CHECK(reduced(op::reduce_max, x, 2) == tensor({2, 1}, {5, 0}));
-  CHECK(reduced(op::reduce_min, x, 2) == tensor({2, 1}, {1, -6}));
-  CHECK(reduced(op::reduce_prod, x, 2) == tensor({2, 1}, {15, 0}));
-  CHECK(reduced(op::argmax, x, 2) == tensor({2, 1}, {1, 1}, dtype::i64));
-  CHECK(reduced(op::argmax, x, 3) == tensor({1, 1}, {1}, dtype::i64));
-  const auto middle = tensor({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
-  CHECK(reduced(op::reduce_sum, middle, 0b010) == tensor({2, 1, 2}, {4, 6, 12, 14}));
+  const auto x = tensor_of({2, 3}, {1, 5, 3, -4, 0, -6});
+  CHECK(reduced(op::reduce_sum, x, 2) == tensor_of({2, 1}, {9, -10}));
+  CHECK(reduced(op::reduce_sum, x, 1) == tensor_of({1, 3}, {-3, 5, -3}));
+  CHECK(reduced(op::reduce_sum, x, 3) == tensor_of({1, 1}, {-1}));
+  CHECK(reduced(op::reduce_max, x, 2) == tensor_of({2, 1}, {5, 0}));
+  CHECK(reduced(op::reduce_min, x, 2) == tensor_of({2, 1}, {1, -6}));
+  CHECK(reduced(op::reduce_prod, x, 2) == tensor_of({2, 1}, {15, 0}));
+  CHECK(reduced(op::argmax, x, 2) == tensor_of({2, 1}, {1, 1}, dtype::i64));
+  CHECK(reduced(op::argmax, x, 3) == tensor_of({1, 1}, {1}, dtype::i64));
+  const auto middle = tensor_of({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK(reduced(op::reduce_sum, middle, 0b010) == tensor_of({2, 1, 2}, {4, 6, 12, 14}));
   CHECK(reduced(op::reduce_sum, middle, 0b101) ==
-        tensor({1, 2, 1}, {1 + 2 + 5 + 6, 3 + 4 + 7 + 8}));
+        tensor_of({1, 2, 1}, {1 + 2 + 5 + 6, 3 + 4 + 7 + 8}));
 }
 
 TEST_CASE("reductions: NaN wins, the first of equals is the argmax, integers wrap") {
@@ -256,93 +257,96 @@ TEST_CASE("reductions: NaN wins, the first of equals is the argmax, integers wra
 }
 
 TEST_CASE("reductions over an empty axis give the neutral element") {
-  const auto none = tensor({2, 0}, {});
+  const auto none = tensor_of({2, 0}, {});
   CHECK(reduced(op::reduce_sum, none, 2).data == numbers{0, 0});
   CHECK(reduced(op::reduce_prod, none, 2).data == numbers{1, 1});
   CHECK(reduced(op::reduce_max, none, 2).data == numbers{-infinity, -infinity});
   CHECK(reduced(op::reduce_min, none, 2).data == numbers{infinity, infinity});
   CHECK(reduced(op::argmax, none, 2).data == numbers{0, 0});
-  CHECK(reduced(op::reduce_max, tensor({0}, {}, dtype::i32), 1).data == numbers{-2147483648.0});
-  CHECK(reduced(op::reduce_min, tensor({0}, {}, dtype::u8), 1).data == numbers{255});
-  CHECK(reduced(op::reduce_sum, none, 1) == tensor({1, 0}, {}));
+  CHECK(reduced(op::reduce_max, tensor_of({0}, {}, dtype::i32), 1).data == numbers{-2147483648.0});
+  CHECK(reduced(op::reduce_min, tensor_of({0}, {}, dtype::u8), 1).data == numbers{255});
+  CHECK(reduced(op::reduce_sum, none, 1) == tensor_of({1, 0}, {}));
 }
 
 TEST_CASE("movement") {
-  const auto x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
+  const auto x = tensor_of({2, 3}, {1, 2, 3, 4, 5, 6});
   const auto of_x = [&](auto&& build) {
     return evaluate({x}, [&](auto& in) { return build(in[0]); });
   };
-  CHECK(of_x([](value v) { return ir::reshape(v, {3, 2}); }) == tensor({3, 2}, x.data));
-  CHECK(of_x([](value v) { return ir::transpose(v); }) == tensor({3, 2}, {1, 4, 2, 5, 3, 6}));
+  CHECK(of_x([](value v) { return ir::reshape(v, {3, 2}); }) == tensor_of({3, 2}, x.data));
+  CHECK(of_x([](value v) { return ir::transpose(v); }) == tensor_of({3, 2}, {1, 4, 2, 5, 3, 6}));
   CHECK(of_x([](value v) {
           return ir::broadcast_to(v, {2, 2, 3});
-        }) == tensor({2, 2, 3}, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}));
+        }) == tensor_of({2, 2, 3}, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}));
   CHECK(of_x([](value v) {
           return ir::pad(v, {0, 1}, {1, 0}, 9);
-        }) == tensor({3, 4}, {9, 1, 2, 3, 9, 4, 5, 6, 9, 9, 9, 9}));
+        }) == tensor_of({3, 4}, {9, 1, 2, 3, 9, 4, 5, 6, 9, 9, 9, 9}));
   CHECK(of_x([](value v) {
           return ir::slice(v, {1, 0}, {2, 3}, {1, 2});
-        }) == tensor({1, 2}, {4, 6}));
-  CHECK(of_x([](value v) { return ir::slice(v, {1, 0}, {1, 3}, {1, 1}); }) == tensor({0, 3}, {}));
-  CHECK(of_x([](value v) { return ir::flip(v, 2); }) == tensor({2, 3}, {3, 2, 1, 6, 5, 4}));
-  CHECK(of_x([](value v) { return ir::flip(v, 3); }) == tensor({2, 3}, {6, 5, 4, 3, 2, 1}));
+        }) == tensor_of({1, 2}, {4, 6}));
+  CHECK(of_x([](value v) {
+          return ir::slice(v, {1, 0}, {1, 3}, {1, 1});
+        }) == tensor_of({0, 3}, {}));
+  CHECK(of_x([](value v) { return ir::flip(v, 2); }) == tensor_of({2, 3}, {3, 2, 1, 6, 5, 4}));
+  CHECK(of_x([](value v) { return ir::flip(v, 3); }) == tensor_of({2, 3}, {6, 5, 4, 3, 2, 1}));
   const auto joined = [&](int axis) {
     return of_x([&](value v) {
       const value parts[] = {v, v};
       return ir::concat(parts, axis);
     });
   };
-  CHECK(joined(0) == tensor({4, 3}, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}));
-  CHECK(joined(1) == tensor({2, 6}, {1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6}));
-  const auto cube = tensor({2, 1, 3}, {1, 2, 3, 4, 5, 6});
+  CHECK(joined(0) == tensor_of({4, 3}, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}));
+  CHECK(joined(1) == tensor_of({2, 6}, {1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6}));
+  const auto cube = tensor_of({2, 1, 3}, {1, 2, 3, 4, 5, 6});
   const std::int64_t axes[] = {2, 0, 1};
   CHECK(evaluate({cube}, [&](auto& in) { return ir::permute(in[0], axes); }) ==
-        tensor({3, 2, 1}, {1, 4, 2, 5, 3, 6}));
+        tensor_of({3, 2, 1}, {1, 4, 2, 5, 3, 6}));
 }
 
 TEST_CASE("sum_to as a node: over leading axes and over axes of extent 1") {
-  const auto x = tensor({2, 2, 3}, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60});
+  const auto x = tensor_of({2, 2, 3}, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60});
   const auto summed = [&](const symbolic_shape& shape) {
     return evaluate({x}, [&](auto& in) {
       return value{in[0].owner, ir::append(*in[0].owner, op::sum_to, {in[0].id}, {}, shape)};
     });
   };
-  CHECK(summed({2, 3}) == tensor({2, 3}, {11, 22, 33, 44, 55, 66}));
-  CHECK(summed({2, 1}) == tensor({2, 1}, {66, 165}));
-  CHECK(summed({2, 1, 1}) == tensor({2, 1, 1}, {21, 210}));
-  CHECK(summed({}) == tensor({}, {231}));
+  CHECK(summed({2, 3}) == tensor_of({2, 3}, {11, 22, 33, 44, 55, 66}));
+  CHECK(summed({2, 1}) == tensor_of({2, 1}, {66, 165}));
+  CHECK(summed({2, 1, 1}) == tensor_of({2, 1, 1}, {21, 210}));
+  CHECK(summed({}) == tensor_of({}, {231}));
   CHECK(contains(message_of<shape_error>([&] { summed({5, 3}); }), "sum_to([2, 2, 3])"));
 }
 
 TEST_CASE("matmul: transposed, batched, integer, and over an empty inner axis") {
-  const auto a = tensor({2, 3}, {1, 2, 3, 4, 5, 6}), b = tensor({3, 2}, {7, 8, 9, 10, 11, 12});
+  const auto a = tensor_of({2, 3}, {1, 2, 3, 4, 5, 6}),
+             b = tensor_of({3, 2}, {7, 8, 9, 10, 11, 12});
   const auto product = [](const reference_tensor& x, const reference_tensor& y, bool tx, bool ty) {
     return evaluate({x, y}, [&](auto& in) { return ir::matmul(in[0], in[1], tx, ty); });
   };
-  const auto expected = tensor({2, 2}, {58, 64, 139, 154});
+  const auto expected = tensor_of({2, 2}, {58, 64, 139, 154});
   CHECK(product(a, b, false, false) == expected);
-  CHECK(product(tensor({3, 2}, {1, 4, 2, 5, 3, 6}), b, true, false) == expected);
-  CHECK(product(a, tensor({2, 3}, {7, 9, 11, 8, 10, 12}), false, true) == expected);
-  CHECK(product(tensor({2, 1, 2}, {1, 2, 3, 4}), tensor({2, 2, 1}, {5, 6, 7, 8}), false, false) ==
-        tensor({2, 1, 1}, {17, 53}));
-  CHECK(product(tensor({1, 2}, {100, 100}, dtype::u8), tensor({2, 1}, {2, 2}, dtype::u8), false,
-                false)
+  CHECK(product(tensor_of({3, 2}, {1, 4, 2, 5, 3, 6}), b, true, false) == expected);
+  CHECK(product(a, tensor_of({2, 3}, {7, 9, 11, 8, 10, 12}), false, true) == expected);
+  CHECK(product(tensor_of({2, 1, 2}, {1, 2, 3, 4}), tensor_of({2, 2, 1}, {5, 6, 7, 8}), false,
+                false) == tensor_of({2, 1, 1}, {17, 53}));
+  CHECK(product(tensor_of({1, 2}, {100, 100}, dtype::u8), tensor_of({2, 1}, {2, 2}, dtype::u8),
+                false, false)
             .data == numbers{400 - 256});
-  CHECK(product(tensor({2, 0}, {}), tensor({0, 2}, {}), false, false) ==
-        tensor({2, 2}, {0, 0, 0, 0}));
+  CHECK(product(tensor_of({2, 0}, {}), tensor_of({0, 2}, {}), false, false) ==
+        tensor_of({2, 2}, {0, 0, 0, 0}));
 }
 
 TEST_CASE("gather and scatter_add") {
-  const auto x = tensor({3, 2}, {1, 2, 3, 4, 5, 6});
+  const auto x = tensor_of({3, 2}, {1, 2, 3, 4, 5, 6});
   const auto gathered = [&](const reference_tensor& indices, int axis) {
     return evaluate({x, indices}, [&](auto& in) { return ir::gather(in[0], in[1], axis); });
   };
-  CHECK(gathered(vector_of({2, 0}, dtype::i32), 0) == tensor({2, 2}, {5, 6, 1, 2}));
+  CHECK(gathered(vector_of({2, 0}, dtype::i32), 0) == tensor_of({2, 2}, {5, 6, 1, 2}));
   CHECK(gathered(vector_of({1, 1, 0}, dtype::u8), 1) ==
-        tensor({3, 3}, {2, 2, 1, 4, 4, 3, 6, 6, 5}));
-  CHECK(gathered(tensor({}, {1}, dtype::i64), 0) == tensor({2}, {3, 4}));
-  CHECK(gathered(tensor({1, 2}, {0, 2}, dtype::i64), 0) == tensor({1, 2, 2}, {1, 2, 5, 6}));
-  CHECK(gathered(tensor({0}, {}, dtype::i64), 0) == tensor({0, 2}, {}));
+        tensor_of({3, 3}, {2, 2, 1, 4, 4, 3, 6, 6, 5}));
+  CHECK(gathered(tensor_of({}, {1}, dtype::i64), 0) == tensor_of({2}, {3, 4}));
+  CHECK(gathered(tensor_of({1, 2}, {0, 2}, dtype::i64), 0) == tensor_of({1, 2, 2}, {1, 2, 5, 6}));
+  CHECK(gathered(tensor_of({0}, {}, dtype::i64), 0) == tensor_of({0, 2}, {}));
   CHECK(contains(message_of<index_error>([&] {
                    gathered(vector_of({0, 3}, dtype::i32), 0);
                  }),
@@ -356,11 +360,11 @@ TEST_CASE("gather and scatter_add") {
                     [&](auto& in) { return ir::scatter_add(in[0], in[1], axis, shape); });
   };
   CHECK(scattered(vector_of({1, 3, 1}, dtype::i32), 0, {4, 2}) ==
-        tensor({4, 2}, {0, 0, 6, 8, 0, 0, 3, 4}));
+        tensor_of({4, 2}, {0, 0, 6, 8, 0, 0, 3, 4}));
   CHECK(scattered(vector_of({0, 0}, dtype::i32), 1, {3, 3}) ==
-        tensor({3, 3}, {3, 0, 0, 7, 0, 0, 11, 0, 0}));
-  CHECK(scattered(tensor({3, 2}, {0, 1, 1, 0, 0, 0}, dtype::i32), 0, {2}) ==
-        tensor({2}, {1 + 4 + 5 + 6, 2 + 3}));
+        tensor_of({3, 3}, {3, 0, 0, 7, 0, 0, 11, 0, 0}));
+  CHECK(scattered(tensor_of({3, 2}, {0, 1, 1, 0, 0, 0}, dtype::i32), 0, {2}) ==
+        tensor_of({2}, {1 + 4 + 5 + 6, 2 + 3}));
   CHECK(contains(message_of<index_error>([&] {
                    scattered(vector_of({0, 9, 1}, dtype::i32), 0, {4, 2});
                  }),
@@ -372,7 +376,7 @@ TEST_CASE("gather and scatter_add") {
 }
 
 TEST_CASE("composites") {
-  const auto x = tensor({2, 2}, {0, 0, 0, std::log(3)});
+  const auto x = tensor_of({2, 2}, {0, 0, 0, std::log(3)});
   const auto made = [&](op code, std::initializer_list<std::int64_t> attributes) {
     return evaluate(
                {x},
@@ -385,7 +389,7 @@ TEST_CASE("composites") {
   CHECK(near(made(op::softmax, {1}), {0.5, 0.25, 0.5, 0.75}));
   CHECK(
       near(made(op::log_softmax, {2}), {-std::log(2), -std::log(2), -std::log(4), std::log(0.75)}));
-  const auto rows = tensor({1, 4}, {1, 2, 3, 6});
+  const auto rows = tensor_of({1, 4}, {1, 2, 3, 6});
   const auto norm = [&](op code, double eps) {
     return evaluate({rows},
                     [&](auto& in) {
@@ -405,7 +409,7 @@ TEST_CASE("composites") {
 }
 
 TEST_CASE("softmax of large logits does not overflow, and NaN stays in its row") {
-  const auto x = tensor({2, 2}, {1000, 1000, not_a_number, 0});
+  const auto x = tensor_of({2, 2}, {1000, 1000, not_a_number, 0});
   const auto made = evaluate({x}, [](auto& in) {
     return value{in[0].owner, ir::append(*in[0].owner, op::softmax, {in[0].id}, {2})};
   });
@@ -430,9 +434,9 @@ TEST_CASE("leaves: iota, extent, random") {
                {x.id, -1}};
   const reference_tensor given[] = {vector_of({7, 8, 9})};
   const auto made = ir::interpret(g, given);
-  CHECK(made[0] == tensor({3, 2}, {0, 0, 1, 1, 2, 2}, dtype::i32));
-  CHECK(made[1] == tensor({3, 2}, {0, 1, 0, 1, 0, 1}));
-  CHECK(made[2] == tensor({}, {7}, dtype::i64));
+  CHECK(made[0] == tensor_of({3, 2}, {0, 0, 1, 1, 2, 2}, dtype::i32));
+  CHECK(made[1] == tensor_of({3, 2}, {0, 1, 0, 1, 0, 1}));
+  CHECK(made[2] == tensor_of({}, {7}, dtype::i64));
   for (std::size_t i = 0; i < 6; ++i) {
     CHECK(made[3].data[i] == ir::uniform(5, 1, static_cast<std::int64_t>(i), false));
     CHECK(made[4].data[i] == ir::uniform(5, 1, static_cast<std::int64_t>(i), true));
@@ -441,16 +445,17 @@ TEST_CASE("leaves: iota, extent, random") {
 }
 
 TEST_CASE("rank 0 and empty tensors") {
-  CHECK(evaluate({tensor({}, {3}), tensor({2}, {1, 2})}, [](auto& in) { return in[0] * in[1]; }) ==
-        tensor({2}, {3, 6}));
-  CHECK(evaluate({tensor({}, {3})}, [](auto& in) { return in[0] + 1.0; }) == tensor({}, {4}));
-  CHECK(evaluate({tensor({}, {3})}, [](auto& in) { return ir::sum(in[0], 0); }) == tensor({}, {3}));
-  CHECK(evaluate({tensor({0, 3}, {}), tensor({3}, {1, 2, 3})},
-                 [](auto& in) { return in[0] + in[1]; }) == tensor({0, 3}, {}));
-  CHECK(evaluate({tensor({0}, {})}, [](auto& in) { return ir::sum(in[0], 1, false); }) ==
-        tensor({}, {0}));
-  CHECK(evaluate({tensor({0, 3}, {})}, [](auto& in) { return ir::transpose(in[0]); }) ==
-        tensor({3, 0}, {}));
+  CHECK(evaluate({tensor_of({}, {3}), tensor_of({2}, {1, 2})},
+                 [](auto& in) { return in[0] * in[1]; }) == tensor_of({2}, {3, 6}));
+  CHECK(evaluate({tensor_of({}, {3})}, [](auto& in) { return in[0] + 1.0; }) == tensor_of({}, {4}));
+  CHECK(evaluate({tensor_of({}, {3})}, [](auto& in) { return ir::sum(in[0], 0); }) ==
+        tensor_of({}, {3}));
+  CHECK(evaluate({tensor_of({0, 3}, {}), tensor_of({3}, {1, 2, 3})},
+                 [](auto& in) { return in[0] + in[1]; }) == tensor_of({0, 3}, {}));
+  CHECK(evaluate({tensor_of({0}, {})}, [](auto& in) { return ir::sum(in[0], 1, false); }) ==
+        tensor_of({}, {0}));
+  CHECK(evaluate({tensor_of({0, 3}, {})}, [](auto& in) { return ir::transpose(in[0]); }) ==
+        tensor_of({3, 0}, {}));
 }
 
 TEST_CASE("a traced graph takes its extents from the arguments: broadcasting or not") {
@@ -463,16 +468,16 @@ TEST_CASE("a traced graph takes its extents from the arguments: broadcasting or 
     const reference_tensor given[] = {a, b};
     return ir::interpret(g, given);
   };
-  const auto full = at(tensor({2, 2}, {1, 2, 3, 4}), vector_of({10, 20}));
-  CHECK(full[0] == tensor({2, 2}, {11, 22, 13, 24}));
+  const auto full = at(tensor_of({2, 2}, {1, 2, 3, 4}), vector_of({10, 20}));
+  CHECK(full[0] == tensor_of({2, 2}, {11, 22, 13, 24}));
   CHECK(full[1] == vector_of({121 + 169, 484 + 576}));
-  const auto one = at(tensor({2, 2}, {1, 2, 3, 4}), vector_of({10}));
-  CHECK(one[0] == tensor({2, 2}, {11, 12, 13, 14}));
+  const auto one = at(tensor_of({2, 2}, {1, 2, 3, 4}), vector_of({10}));
+  CHECK(one[0] == tensor_of({2, 2}, {11, 12, 13, 14}));
   CHECK(one[1] == vector_of({121 + 144 + 169 + 196}));
-  const auto wide = at(tensor({2, 1}, {1, 2}), vector_of({10, 20, 30}));
-  CHECK(wide[0] == tensor({2, 3}, {11, 21, 31, 12, 22, 32}));
+  const auto wide = at(tensor_of({2, 1}, {1, 2}), vector_of({10, 20, 30}));
+  CHECK(wide[0] == tensor_of({2, 3}, {11, 21, 31, 12, 22, 32}));
   CHECK(contains(message_of<shape_error>([&] {
-                   at(tensor({2, 2}, {1, 2, 3, 4}), vector_of({1, 2, 3}));
+                   at(tensor_of({2, 2}, {1, 2, 3, 4}), vector_of({1, 2, 3}));
                  }),
                  "broadcast_to"));
 }
@@ -483,7 +488,7 @@ TEST_CASE("arguments that do not fit are refused with their number") {
   const value x = ir::argument(g, dtype::f32, 0, {s, 2}), y = ir::argument(g, dtype::f32, 1, {s});
   g.outputs = {{x.id, -1}, {y.id, -1}};
   const auto run = [&](std::vector<reference_tensor> given) { ir::interpret(g, given); };
-  const auto good = tensor({2, 2}, {1, 2, 3, 4});
+  const auto good = tensor_of({2, 2}, {1, 2, 3, 4});
   CHECK(contains(message_of<graph_error>([&] { run({good}); }),
                  "argument 1 is missing: 1 were given"));
   CHECK(contains(message_of<dtype_error>([&] {
@@ -495,7 +500,7 @@ TEST_CASE("arguments that do not fit are refused with their number") {
                  }),
                  "argument 1 has shape [3], the graph expects [s0]"));
   CHECK(contains(message_of<shape_error>([&] {
-                   run({tensor({1, 3}, {1, 2, 3}), vector_of({1})});
+                   run({tensor_of({1, 3}, {1, 2, 3}), vector_of({1})});
                  }),
                  "argument 0 has shape [1, 3], the graph expects [s0, 2]"));
   CHECK(contains(message_of<shape_error>([&] {
@@ -503,7 +508,7 @@ TEST_CASE("arguments that do not fit are refused with their number") {
                  }),
                  "argument 0"));
   CHECK(contains(message_of<shape_error>([&] {
-                   run({tensor({2, 2}, {1, 2}), vector_of({1, 2})});
+                   run({tensor_of({2, 2}, {1, 2}), vector_of({1, 2})});
                  }),
                  "holds 2 elements"));
   CHECK_NOTHROW(run({good, vector_of({1, 2})}));

@@ -30,7 +30,8 @@ bool has(const region_list& list, const std::string& wanted) {
   return std::any_of(list.begin(), list.end(), [&](const region& r) { return text(r) == wanted; });
 }
 
-constexpr value tensor(graph& g, int number, const symbolic_shape& shape, dtype type = dtype::f32) {
+constexpr value tensor_of(graph& g, int number, const symbolic_shape& shape,
+                          dtype type = dtype::f32) {
   return argument(g, type, number, shape);
 }
 constexpr void set_outputs(graph& g, std::initializer_list<value> values) {
@@ -40,7 +41,7 @@ constexpr void set_outputs(graph& g, std::initializer_list<value> values) {
 constexpr graph gated(bool mirrored) {
   graph g;
   const symbolic_shape shape{dim(8), dim(16)};
-  const value x = tensor(g, 0, shape), y = tensor(g, 1, shape);
+  const value x = tensor_of(g, 0, shape), y = tensor_of(g, 1, shape);
   const value inner = mirrored ? constant(g, dtype::f32, 0.5) + 2.0 * x : x * 2.0 + 0.5;
   const value gate = unary(op::silu, inner);
   set_outputs(g, {mirrored ? y * gate : gate * y});
@@ -56,10 +57,11 @@ constexpr graph black_scholes(bool scalar_market) {
   graph g;
   const symbolic_shape shape{g.dims.symbol(0)};
   const auto market = [&](int number) {
-    return tensor(g, number, scalar_market ? symbolic_shape{} : shape, dtype::f64);
+    return tensor_of(g, number, scalar_market ? symbolic_shape{} : shape, dtype::f64);
   };
-  const value price = tensor(g, 0, shape, dtype::f64), strike = tensor(g, 1, shape, dtype::f64);
-  const value time = tensor(g, 2, shape, dtype::f64), volatility = market(3), rate = market(4);
+  const value price = tensor_of(g, 0, shape, dtype::f64),
+              strike = tensor_of(g, 1, shape, dtype::f64);
+  const value time = tensor_of(g, 2, shape, dtype::f64), volatility = market(3), rate = market(4);
   const auto normal = [](value x) { return (unary(op::erf, x / 1.4142135623730951) + 1.0) * 0.5; };
   const value spread = volatility * unary(op::sqrt, time);
   const value d1 =
@@ -78,9 +80,9 @@ constexpr region_list black_scholes_regions = find_regions(black_scholes(false))
 constexpr graph training_step(op activation, bool dynamic) {
   graph g;
   const dim batch = dynamic ? g.dims.symbol(0) : dim(32);
-  const value x = tensor(g, 0, {batch, dim(64)}), label = tensor(g, 1, {batch}, dtype::i64);
-  const value w1 = tensor(g, 2, {dim(64), dim(48)}), b1 = tensor(g, 3, {dim(48)});
-  const value w2 = tensor(g, 4, {dim(48), dim(10)}), b2 = tensor(g, 5, {dim(10)});
+  const value x = tensor_of(g, 0, {batch, dim(64)}), label = tensor_of(g, 1, {batch}, dtype::i64);
+  const value w1 = tensor_of(g, 2, {dim(64), dim(48)}), b1 = tensor_of(g, 3, {dim(48)});
+  const value w2 = tensor_of(g, 4, {dim(48), dim(10)}), b2 = tensor_of(g, 5, {dim(10)});
   const value rate = argument(g, dtype::f32, 6, {}, true);
   const value logits = matmul(unary(activation, matmul(x, w1) + b1), w2) + b2;
   const value loss = mean({&g, append(g, op::cross_entropy, {logits.id, label.id})}, 1, false);
@@ -106,7 +108,7 @@ TEST_CASE("canonical order tells leaves apart by their uses") {
   const auto region_of = [](int variant) {
     graph g;
     const symbolic_shape shape{dim(32)};
-    const value x = tensor(g, 0, shape), y = tensor(g, 1, shape), z = tensor(g, 2, shape);
+    const value x = tensor_of(g, 0, shape), y = tensor_of(g, 1, shape), z = tensor_of(g, 2, shape);
     switch (variant) {
       case 0: set_outputs(g, {x * y + x * z}); break;
       case 1: set_outputs(g, {z * x + y * x}); break;
@@ -188,7 +190,7 @@ TEST_CASE("Black-Scholes fits in two regions, one per price") {
 TEST_CASE("row values and scalars are scalar leaves, vectors along rows are not") {
   graph g;
   const dim rows = g.dims.symbol(0), columns = g.dims.symbol(1);
-  const value x = tensor(g, 0, {rows, columns}), scale = tensor(g, 1, {columns});
+  const value x = tensor_of(g, 0, {rows, columns}), scale = tensor_of(g, 1, {columns});
   const value centred = x - mean(x, 2);
   set_outputs(g, {unary(op::exp, centred) * scale});
   const region_list found = find_regions(g);
@@ -199,7 +201,7 @@ TEST_CASE("row values and scalars are scalar leaves, vectors along rows are not"
 TEST_CASE("dynamic extents: a broadcast that may be none is looked through") {
   graph g;
   const dim a = g.dims.symbol(0), b = g.dims.symbol(1);
-  const value x = tensor(g, 0, {a}), y = tensor(g, 1, {b});
+  const value x = tensor_of(g, 0, {a}), y = tensor_of(g, 1, {b});
   const value z = unary(op::exp, x) + y;
   REQUIRE(g[g.input(z.id, 0)].code == op::broadcast_to);
   set_outputs(g, {unary(op::tanh, z)});
@@ -209,7 +211,7 @@ TEST_CASE("dynamic extents: a broadcast that may be none is looked through") {
 
   // One that certainly repeats its operand is a leaf: the operand is smaller, and computed once.
   graph repeated;
-  const value m = tensor(repeated, 0, {a, dim(16)}), v = tensor(repeated, 1, {dim(16)});
+  const value m = tensor_of(repeated, 0, {a, dim(16)}), v = tensor_of(repeated, 1, {dim(16)});
   set_outputs(repeated, {unary(op::tanh, m + unary(op::exp, v))});
   const region_list decided = find_regions(repeated);
   REQUIRE(decided.size() == 1);
@@ -219,8 +221,8 @@ TEST_CASE("dynamic extents: a broadcast that may be none is looked through") {
 TEST_CASE("truth values stay inside, casts and other dtypes are boundaries") {
   graph g;
   const symbolic_shape shape{dim(64)};
-  const value x = tensor(g, 0, shape), y = tensor(g, 1, shape),
-              mask = tensor(g, 2, shape, dtype::boolean);
+  const value x = tensor_of(g, 0, shape), y = tensor_of(g, 1, shape),
+              mask = tensor_of(g, 2, shape, dtype::boolean);
   const value both = elementwise(
       op::bit_and,
       {elementwise(op::less, {x, y}), unary(op::logical_not, elementwise(op::equal, {x, y}))});
@@ -246,7 +248,7 @@ TEST_CASE("truth values stay inside, casts and other dtypes are boundaries") {
 
 TEST_CASE("composites, single nodes, scalars and dead nodes give no regions") {
   graph g;
-  const value x = tensor(g, 0, {dim(8), dim(8)}), s = tensor(g, 1, {});
+  const value x = tensor_of(g, 0, {dim(8), dim(8)}), s = tensor_of(g, 1, {});
   const value dead = unary(op::exp, x + 1.0);
   CHECK(dead.id > 0);
   set_outputs(g, {{&g, append(g, op::softmax, {unary(op::exp, x).id}, {2})},
@@ -257,7 +259,7 @@ TEST_CASE("composites, single nodes, scalars and dead nodes give no regions") {
 TEST_CASE("a graph beyond the limits is cut, and nothing exceeds them") {
   graph g;
   const symbolic_shape shape{g.dims.symbol(0)};
-  value x = tensor(g, 0, shape), y = tensor(g, 1, shape);
+  value x = tensor_of(g, 0, shape), y = tensor_of(g, 1, shape);
   for (int i = 0; i < 60; ++i) {  // a leap-frog integrator: one cone of 300 nodes
     x = x + y * unary(op::sin, x);
     y = y - x * 0.5;
@@ -269,8 +271,9 @@ TEST_CASE("a graph beyond the limits is cut, and nothing exceeds them") {
   for (const region& r : found) CHECK(r.node_count > 1);
 
   graph wide;
-  value sum = tensor(wide, 0, shape);
-  for (int i = 1; i < 40; ++i) sum = sum + tensor(wide, i, shape) * tensor(wide, 40 + i, shape);
+  value sum = tensor_of(wide, 0, shape);
+  for (int i = 1; i < 40; ++i)
+    sum = sum + tensor_of(wide, i, shape) * tensor_of(wide, 40 + i, shape);
   set_outputs(wide, {sum});
   const region_list parts = find_regions(wide);
   CHECK(!parts.empty());
@@ -283,7 +286,7 @@ TEST_CASE("a graph beyond the limits is cut, and nothing exceeds them") {
 TEST_CASE("at most max_regions, those with the most work") {
   graph g;
   for (int i = 0; i < 40; ++i) {
-    value x = tensor(g, i, {dim(i == 39 ? 100000 : 100)});
+    value x = tensor_of(g, i, {dim(i == 39 ? 100000 : 100)});
     // A different chain each time: the bits of i choose the ops.
     for (int bit = 0; bit < 6; ++bit) x = unary((i >> bit & 1) != 0 ? op::sqrt : op::floor, x);
     set_outputs(g, {x});
@@ -296,7 +299,7 @@ TEST_CASE("at most max_regions, those with the most work") {
 TEST_CASE("a region knows which reductions take its result") {
   graph g;
   const dim rows = g.dims.symbol(0), columns = g.dims.symbol(1);
-  const value x = tensor(g, 0, {rows, columns}), y = tensor(g, 1, {rows, columns});
+  const value x = tensor_of(g, 0, {rows, columns}), y = tensor_of(g, 1, {rows, columns});
   const std::int64_t last = 1 << 1;
   set_outputs(g, {reduce(op::reduce_sum, (x - y) * (x - y), last),
                   reduce(op::reduce_max, unary(op::exp, x) * y, last), unary(op::tanh, x) * 2.0});
@@ -312,7 +315,7 @@ TEST_CASE("a region knows whether it is reduced along rows or down columns") {
   const auto first_region = [](std::int64_t axes) {
     graph g;
     const dim a = g.dims.symbol(0), b = g.dims.symbol(1), c = g.dims.symbol(2);
-    const value x = tensor(g, 0, {a, b, c}), y = tensor(g, 1, {a, b, c});
+    const value x = tensor_of(g, 0, {a, b, c}), y = tensor_of(g, 1, {a, b, c});
     set_outputs(g, {reduce(op::reduce_sum, (x - y) * (x - y), axes)});
     return find_regions(g)[0];
   };
