@@ -161,13 +161,15 @@ class candidate_cost {
                  machine_.packed_element * ((channels + filters) * tiles + channels * filters));
   }
 
-  // A difference, a square and its sum, in registers; and rows that are looked at before.
+  // A difference, a square and its sum, in registers; and rows that are looked at before. A column
+  // ends as a row does: two sweeps over [32,1024] in L2 take 5.1 us, one 6.7.
   double moments_work(const candidate& c) const {
     const value_class& x = g_[c.moments.x];
     const double rows = x.elements / std::max(1.0, g_[c.root].elements);
     const double sampled = std::min(1.0, moment_sample_rows / std::max(1.0, rows)) +
                            static_cast<double>(moment_sample_rows) / moment_sample_step;
-    return machine_.unit_work * width_factor(x.type) * x.elements * (3 + std::min(1.0, sampled));
+    return machine_.unit_work * width_factor(x.type) * x.elements * (3 + std::min(1.0, sampled)) +
+           machine_.row * g_[c.root].elements;
   }
 
   // Per element of the result or of an operand, whichever has most.
