@@ -99,12 +99,16 @@ void groups() {
 
 // Distances from the mean, or exponentials, are needed by a reduction and by what is normalised.
 void recomputation() {
-  const sn::program_options off{.nests = {.recompute = false}};
+  const sn::program_options off{.nests = {.recompute = false}},
+      two_sweeps{.nests = {.moments = false}},
+      neither{.nests = {.moments = false, .recompute = false}};
   const auto x = numbers<2>(8192, 512);
-  compare(
-      "recompute/batch_norm", off,
-      [](auto m) { return (m - sn::mean(m, 0, true)) * sn::rsqrt(sn::var(m, 0, true) + 1e-5f); }, x,
-      x);
+  const auto batch_norm = [](auto m) {
+    return (m - sn::mean(m, 0, true)) * sn::rsqrt(sn::var(m, 0, true) + 1e-5f);
+  };
+  compare("moments/batch_norm", two_sweeps, batch_norm, x, x);
+  add("recompute/batch_norm/with", batch_norm, two_sweeps, x, x);
+  add("recompute/batch_norm/without", batch_norm, neither, x, x);
   compare(
       "recompute/softmax_columns", off, [](auto m) { return sn::softmax(m, 0); }, x, x);
 }

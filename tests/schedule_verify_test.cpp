@@ -138,6 +138,30 @@ TEST_CASE("reductions and hints") {
                          [&](schedule& s) { s.items[0].reductions[0].partials = 1; }}});
 }
 
+TEST_CASE("deviations from the mean stand beside the sum of the same") {
+  using sinter::planning::step_kind;
+  const auto body = [](schedule& s) -> std::vector<sinter::planning::step>& {
+    for (sinter::planning::nest& n : s.plan.nests)
+      if (sinter::planning::has_deviations(n)) return n.body;
+    throw sinter::graph_error("no such nest");
+  };
+  const auto deviations = [&](schedule& s) -> sinter::planning::step& { return body(s).back(); };
+  check_all(
+      "mean and variance of columns",
+      {{"deviations are computed once", [&](schedule& s) { body(s).push_back(deviations(s)); }},
+       {"a column nest has one reduction",
+        [&](schedule& s) { deviations(s) = body(s)[body(s).size() - 2]; }},
+       {"%2 level", [&](schedule& s) { deviations(s).level = sinter::planning::level::full; }},
+       {"%2 dtype", [&](schedule& s) { deviations(s).type = sinter::dtype::f64; }},
+       {"%2 dtype", [&](schedule& s) { deviations(s).type = sinter::dtype::i32; }},
+       {"%2 operands", [&](schedule& s) { deviations(s).operands.clear(); }},
+       {"stands without the sum", [&](schedule& s) { deviations(s).operands[0] = 1; }},
+       {"stands without the sum",
+        [&](schedule& s) { body(s)[1].code = sinter::ir::op::reduce_max; }}});
+  check_all("rows", {{"is of column nests alone",
+                      [&](schedule& s) { s.plan.nests[0].body[1].kind = step_kind::deviations; }}});
+}
+
 TEST_CASE("work, time, order and memory") {
   const std::string name = "a step of training";
   const auto last = [](schedule& s) -> sinter::planning::schedule_item& { return s.items.back(); };

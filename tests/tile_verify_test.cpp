@@ -331,6 +331,16 @@ TEST_CASE("corrupted nests of every other kind are refused") {
        {"tasks: groups", [](auto& n) { n.rows_per_group = 8, n.columns_per_task = 8; }},
        {"map, phase 0", [](auto& n) { find(n.map, command_kind::reduce_columns).reduction = 3; }},
        {"rest, stream 0: ", [](auto& n) { n.rest.streams[0].offset += 100000; }}});
+  check_nest<lowered_columns>(
+      "mean and variance of columns",
+      {{"map: moments without", [](auto& n) { n.moments = false; }},
+       {"map: moments without",
+        [](auto& n) { find(n.map, command_kind::moments).kind = command_kind::reduce_columns; }},
+       {"accumulator: no sum", [](auto& n) { n.map.reductions[0].monoid = monoid::max; }},
+       {"nobody hands in this external value", [](auto& n) {
+          for (auto& l : n.rest.operands)
+            if (l.where == memory::external) l.index = 2;
+        }}});
   constexpr auto mapped = command_kind::map_reduce_columns;
   check_nest<lowered_columns>("squares down columns",
                               {{"(map_reduce_columns): accumulator: there is none",

@@ -146,6 +146,12 @@ inline std::vector<lowered_case> lowered_cases() {
   add(make_case(
       "sums of many rows, in groups", [](auto x) { return sn::sum(x, 0); }, noise({9000, 40})));
   add(make_case(
+      "mean and variance of columns",
+      [](auto x) { return sn::outputs(sn::mean(x, 0), sn::var(x, 0)); }, noise({525, 70})));
+  add(make_case(
+      "mean and variance of many rows, in groups",
+      [](auto x) { return sn::outputs(sn::mean(x, 0), sn::var(x, 0)); }, noise({9000, 20})));
+  add(make_case(
       "squares down columns",
       [](auto x, auto m) {
         const auto d = x - m;

@@ -50,6 +50,17 @@ output: %3
 %2 = reduce_sum(%1) {axes: [0]} : f32[1, 150]
 output: %2
 )"},
+        {"mean and variance of columns", R"(%0 = argument {number: 0} : f32[1000, 70]
+%1 = reduce_sum(%0) {axes: [0]} : f32[1, 70]
+%2 = constant {value: 1000} : f32[]
+%3 = div(%1, %2) : f32[1, 70]
+%4 = broadcast_to(%3) : f32[1000, 70]
+%5 = sub(%0, %4) : f32[1000, 70]
+%6 = mul(%5, %5) : f32[1000, 70]
+%7 = reduce_sum(%6) {axes: [0]} : f32[1, 70]
+output: %3
+output: %7
+)"},
         {"batches of columns", R"(%0 = argument {number: 0} : i32[20, 30, 15]
 %1 = reduce_max(%0) {axes: [1]} : i32[20, 1, 15]
 output: %1

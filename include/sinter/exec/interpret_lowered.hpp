@@ -18,6 +18,7 @@
 #include <sinter/exec/interpret_products.hpp>
 #include <sinter/exec/interpret_tile.hpp>
 #include <sinter/exec/lowered.hpp>
+#include <sinter/exec/moments.hpp>
 #include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -67,7 +68,71 @@ class plan_interpreter {
                         std::min(axes.columns, column + n.columns_per_task));
   }
 
+  // Sums and squares of rows [begin, end) of a batch, as distances from the shifts.
+  struct moments_of_rows {
+    std::vector<accumulated> sums, squares;
+  };
+  moments_of_rows moments(const lowered_columns& n, const std::vector<element>& shifts,
+                          std::int64_t begin, std::int64_t end) const {
+    const auto columns = static_cast<std::size_t>(n.columns);
+    moments_of_rows out{std::vector<accumulated>(columns), std::vector<accumulated>(columns)};
+    tile_interpreter map(n.map, bases_.data());
+    map.set_column_accumulators(out.sums);
+    map.set_moments(shifts, out.squares);
+    map.begin();
+    map.run_all(begin, end, 0, n.columns);
+    return out;
+  }
+  static void add(moments_of_rows& to, const moments_of_rows& more, dtype type) {
+    for (std::size_t j = 0; j < to.sums.size(); ++j) {
+      combine(monoid::sum, type, to.sums[j], more.sums[j]);
+      combine(monoid::sum, type, to.squares[j], more.squares[j]);
+    }
+  }
+
+  void run_moments(const lowered_columns& n, std::int64_t b) const {
+    const dtype type = n.map.reductions.front().type;
+    const auto columns = static_cast<std::size_t>(n.columns);
+    std::vector<element> shifts(columns);
+    // From 0 first, the sum of distances being that of the elements.
+    moments_of_rows sample = moments(n, shifts, b * n.reduced, b * n.reduced);
+    std::int64_t count = 0;
+    for (std::int64_t row = 0; row < n.reduced; row += planning::moment_sample_step) {
+      const std::int64_t end = std::min(n.reduced, row + planning::moment_sample_rows);
+      add(sample, moments(n, shifts, b * n.reduced + row, b * n.reduced + end), type);
+      count += end - row;
+    }
+    for (std::size_t j = 0; j < columns; ++j)
+      shifts[j] = stored(type, {shift_of(count, sample.sums[j].value.real, type), 0});
+    moments_of_rows total;
+    for (std::int64_t row = 0; row == 0 || row < n.reduced; row += n.rows_per_group) {
+      const moments_of_rows group =
+          moments(n, shifts, b * n.reduced + row,
+                  b * n.reduced + std::min(n.reduced, row + n.rows_per_group));
+      if (row == 0)
+        total = group;
+      else
+        add(total, group, type);
+    }
+    std::vector<std::byte> results(columns * size_of(type)), deviations(results.size());
+    for (std::size_t j = 0; j < columns; ++j) {
+      const moments_result of = moments_of(n.reduced, shifts[j].real, total.sums[j].value.real,
+                                           total.squares[j].value.real);
+      write_element(type, {of.sum, 0}, results.data() + j * size_of(type));
+      write_element(type, {of.deviations, 0}, deviations.data() + j * size_of(type));
+    }
+    tile_interpreter rest(n.rest, bases_.data());
+    rest.set_external({results.data(), n.columns, b, 0});
+    rest.set_external({deviations.data(), n.columns, b, 0}, 1);
+    rest.begin();
+    rest.run_all(b, b + 1, 0, n.columns);
+  }
+
   void run(const lowered_columns& n) const {
+    if (n.moments) {
+      for (std::int64_t b = 0; b < n.batch && n.columns > 0; ++b) run_moments(n, b);
+      return;
+    }
     const bound_reduction& r = n.map.reductions.front();
     const dtype type = result_type(r);
     const auto columns = static_cast<std::size_t>(n.columns);

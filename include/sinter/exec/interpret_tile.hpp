@@ -33,6 +33,11 @@ class tile_interpreter {
   }
   /// One per column of the walk, for reductions over the outer axes.
   void set_column_accumulators(std::vector<accumulated>& all) { columns_ = &all; }
+  /// Shifts of all columns, and what squares of distances from them sum up to.
+  void set_moments(const std::vector<element>& shifts, std::vector<accumulated>& squares) {
+    shifts_ = &shifts;
+    squares_ = &squares;
+  }
   static accumulated begin_of(const bound_reduction& r) {
     return {identity_of(r.monoid, r.type), 0, 0};
   }
@@ -242,6 +247,7 @@ class tile_interpreter {
         return reduce_columns(
             c, are_even(p_.operands_of(c).front()),
             [&](std::int64_t row, std::int64_t column) { return operand(c, 0, row, column); });
+      case command_kind::moments: return add_moments(c);
       case command_kind::map_reduce_columns:
         return reduce_columns(
             c, true, [&](std::int64_t row, std::int64_t column) { return mapped(c, row, column); });
@@ -298,6 +304,27 @@ class tile_interpreter {
       }
   }
 
+  // Distances from the shift of a column and their squares, in blocks of rows as above.
+  void add_moments(const command& c) {
+    const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
+    const std::int64_t block = are_even(p_.operands_of(c).front()) ? column_block_rows : 1;
+    const auto of = [&](ir::op code, const element& a, const element& b) {
+      return evaluate(code, r.type, a, b);
+    };
+    for (std::int64_t column = column_; column < column_ + width_; ++column)
+      for (std::int64_t row = 0; row < height_; row += block) {
+        const auto at = static_cast<std::size_t>(column);
+        accumulated sum, square;
+        for (std::int64_t i = row; i < std::min(height_, row + block); ++i) {
+          const element distance = of(ir::op::sub, operand(c, 0, i, column), (*shifts_)[at]);
+          sum.value = of(ir::op::add, sum.value, distance);
+          square.value = of(ir::op::add, square.value, of(ir::op::mul, distance, distance));
+        }
+        combine(monoid::sum, r.type, (*columns_)[at], sum);
+        combine(monoid::sum, r.type, (*squares_)[at], square);
+      }
+  }
+
   // Do the rows of the tile lie equally far apart, and not on one another?
   bool are_even(const location& l) const {
     if (l.where != location::memory::stream || height_ == 1) return true;
@@ -313,6 +340,8 @@ class tile_interpreter {
   std::vector<std::byte> scratch_;
   std::vector<std::vector<accumulated>> accumulators_;  // by reduction and row
   std::vector<accumulated>* columns_ = nullptr;
+  const std::vector<element>* shifts_ = nullptr;
+  std::vector<accumulated>* squares_ = nullptr;
   std::array<external_block, most_products> external_{};
   std::array<std::byte, 8> constant_{};
   std::int64_t row_ = 0, height_ = 0, origin_ = 0, column_ = 0, width_ = 0;

@@ -8,6 +8,7 @@
 #include <sinter/exec/gemm.hpp>
 #include <sinter/exec/kernel_table.hpp>
 #include <sinter/exec/micro_ops.hpp>
+#include <sinter/exec/moments_kernel.hpp>
 #include <sinter/exec/reduce.hpp>
 #include <sinter/exec/winograd_kernel.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -42,6 +43,7 @@ constexpr kernel_table make_kernel_table() {
     ((table.casts[from][static_cast<std::size_t>(dtype_of<T>)] = exec::cast_op<T, From>()), ...);
     if constexpr (!std::is_same_v<From, bool> && !NarrowFloat<From>)
       table.reductions[from] = exec::reductions<From>();
+    table.moments[from] = exec::moments_of_dtype<From>();
   };
   add(std::type_identity<bool>{});
   (add(std::type_identity<T>{}), ...);

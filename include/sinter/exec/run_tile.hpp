@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include <sinter/exec/copy.hpp>
+#include <sinter/exec/moments.hpp>
 #include <sinter/exec/random.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/exec/strided_runs.hpp>
@@ -36,6 +37,8 @@ class tile_runner {
   }
   /// Accumulators of all columns, for reductions over the outer axes.
   void set_column_accumulators(std::byte* at) { column_accumulators_ = at; }
+  /// What moments need beside them.
+  void set_moments(const moments_memory& memory) { moments_ = memory; }
   /// Row values that several tasks share, and the accumulators of this task.
   void share(std::byte* row_values, std::byte* accumulators) {
     row_values_ = row_values;
@@ -319,6 +322,7 @@ class tile_runner {
       }
       case command_kind::reduce_columns: reduce_columns(c, operands[0]); return;
       case command_kind::map_reduce_columns: map_reduce_columns(c, operands); return;
+      case command_kind::moments: add_moments(c, operands[0]); return;
       case command_kind::store: store(c, operands[0]); return;
     }
   }
@@ -487,6 +491,19 @@ class tile_runner {
       kernels.column(1, width_, address(from, row), 0, to);
   }
 
+  void add_moments(const command& c, const location& from) {
+    const std::byte* const shifts =
+        moments_.shifts + static_cast<std::size_t>(column_) *
+                              size_of(p_.reductions[static_cast<std::size_t>(c.reduction)].type);
+    double* const sums = reinterpret_cast<double*>(column_accumulators_) + column_;
+    double* const squares = moments_.squares + column_;
+    if (const std::int64_t rows_apart = pitch(from); rows_apart != 0)
+      return moments_.kernels->add(height_, width_, address(from, 0), rows_apart, shifts, sums,
+                                   squares);
+    for (std::int64_t row = 0; row < height_; ++row)
+      moments_.kernels->add(1, width_, address(from, row), 0, shifts, sums, squares);
+  }
+
   void map_reduce_columns(const command& c, const location* operands) {
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
     const ir::map_reduce_columns_function both = columns_kernel(c, r.monoid);
@@ -507,6 +524,7 @@ class tile_runner {
   std::byte* const* bases_;
   std::byte *scratch_, *row_values_, *accumulators_;
   std::byte* column_accumulators_ = nullptr;
+  moments_memory moments_;
   std::int64_t* offsets_;
   std::array<external_block, most_products> external_;
   shape_vector next_index_;

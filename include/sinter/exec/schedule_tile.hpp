@@ -303,8 +303,9 @@ class tile_schedule {
       const planning::step& s = step(i);
       bound_value& v = values[static_cast<std::size_t>(i)];
       const auto size = static_cast<std::uint8_t>(size_of(s.type));
-      if (i == facts_.external || s.kind == planning::step_kind::product) {
-        // A second product of the nest is its other external value.
+      if (i == facts_.external || s.kind == planning::step_kind::product ||
+          s.kind == planning::step_kind::deviations) {
+        // A second product of the nest, or its deviations, are its other external value.
         v.at = {location::memory::external, value_class::full, size, i == facts_.external ? 0 : 1};
         continue;
       }

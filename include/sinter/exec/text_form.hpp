@@ -31,7 +31,7 @@ struct enum_names;
 
 template <>
 struct enum_names<command_kind> {
-  static constexpr std::array<std::string_view, 10> list{"load",
+  static constexpr std::array<std::string_view, 11> list{"load",
                                                          "expand",
                                                          "iota",
                                                          "random",
@@ -40,6 +40,7 @@ struct enum_names<command_kind> {
                                                          "reduce",
                                                          "reduce_columns",
                                                          "map_reduce_columns",
+                                                         "moments",
                                                          "store"};
 };
 template <>

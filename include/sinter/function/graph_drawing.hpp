@@ -247,6 +247,7 @@ class plan_drawing {
                                       : std::string(ir::name(s.code));
         break;
       case reduce: title = ir::name(s.code); break;
+      case deviations: title = "squared deviations"; break;
       case product:
         title = "product";
         operands = {factors[0],

@@ -73,8 +73,9 @@ inline std::string options_text(const program_options& o) {
                     flag(o.superinstructions, "superinstructions") + flag(o.nests.rows, "rows") +
                     flag(o.nests.epilogues, "epilogues") + flag(o.nests.streamed, "streamed") +
                     flag(o.nests.grouped, "grouped") + flag(o.nests.winograd, "winograd") +
-                    flag(o.nests.recompute, "recompute") + "budget " +
-                    std::to_string(o.memory_budget) + ", work " + std::to_string(o.extraction_work);
+                    flag(o.nests.moments, "moments") + flag(o.nests.recompute, "recompute") +
+                    "budget " + std::to_string(o.memory_budget) + ", work " +
+                    std::to_string(o.extraction_work);
   std::uint64_t without = hash_range(o.nests.without);
   for (const std::string& name : o.disabled_rules) without = hash_string(name, without);
   if (!o.nests.without.empty() || !o.disabled_rules.empty())

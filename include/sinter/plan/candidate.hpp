@@ -17,6 +17,7 @@
 #include <sinter/plan/candidate_nest.hpp>
 #include <sinter/plan/cut.hpp>
 #include <sinter/plan/image_windows.hpp>
+#include <sinter/plan/moments.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/nest_policy.hpp>
 #include <sinter/plan/prologue.hpp>
@@ -172,6 +173,24 @@ class candidate_enumeration {
     };
     use(cuts_.leaf(each.operands[0]));
     for (const cut& inside : cuts_.of(each.operands[0])) use(inside);
+    if (adjacent && options_.reassociate && options_.nests.moments) moments(v, f);
+  }
+
+  // Squared distances from a mean, and the sum that the mean is made of, from one sweep.
+  void moments(int v, int f) {
+    const column_moments found =
+        moments_finder(g_, dims_).of(g_[v].forms[static_cast<std::size_t>(f)]);
+    if (!found.any() || found.sum == v) return;
+    const auto use = [&](const cut& inside) {
+      if (inside.inner_axes != 0 || inside.product >= 0) return;
+      const std::size_t before = candidates_.size();
+      add(nest_kind::column, v, f, inside);
+      if (candidates_.size() == before) return;
+      candidates_.back().moments = found;
+      candidates_.back().outputs.push_back(found.sum);
+    };
+    use(cuts_.leaf(found.x));
+    for (const cut& inside : cuts_.of(found.x)) use(inside);
   }
 
   // Weighted sums whose scores are a product and what can be done to it block by block.

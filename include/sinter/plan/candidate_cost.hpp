@@ -110,6 +110,7 @@ class candidate_cost {
         work += micro_work(ir::op::reduce_sum, g_[c.root].type, machine_) *
                 g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
         work += machine_.column_batch * (column_batches(c) - 1);
+        if (c.moments.any()) work += moments_work(c);
         break;
       case nest_kind::tile:
         if (c.reordered)
@@ -158,6 +159,17 @@ class candidate_cost {
                tiles = static_cast<double>(planning::winograd_work(of, blocks, {}));
     return 16 * (2 * machine_.flop * width_factor(product.type) * channels * filters * tiles +
                  machine_.packed_element * ((channels + filters) * tiles + channels * filters));
+  }
+
+  // A difference, a square and its sum, in registers; and rows that are looked at before. A column
+  // ends as a row does: two sweeps over [32,1024] in L2 take 5.1 us, one 6.7.
+  double moments_work(const candidate& c) const {
+    const value_class& x = g_[c.moments.x];
+    const double rows = x.elements / std::max(1.0, g_[c.root].elements);
+    const double sampled = std::min(1.0, moment_sample_rows / std::max(1.0, rows)) +
+                           static_cast<double>(moment_sample_rows) / moment_sample_step;
+    return machine_.unit_work * width_factor(x.type) * x.elements * (3 + std::min(1.0, sampled)) +
+           machine_.row * g_[c.root].elements;
   }
 
   // Per element of the result or of an operand, whichever has most.

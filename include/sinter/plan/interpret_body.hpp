@@ -3,6 +3,7 @@
 // in the order of the loops, in double.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -108,6 +109,8 @@ class body_interpreter {
         values.push_back(product(body[i]));
       else if (body[i].kind == step_kind::reduce)
         values.push_back(reduce(facts, static_cast<int>(i), values));
+      else if (body[i].kind == step_kind::deviations)
+        values.push_back(deviations(facts, values[static_cast<std::size_t>(body[i].operands[0])]));
       else
         values.push_back(map(facts, body[i], values));
       for (double& x : values.back().data) x = rounded(body[i].type, x);
@@ -248,6 +251,7 @@ class body_interpreter {
         });
         return out;
       case step_kind::reduce:
+      case step_kind::deviations:
       case step_kind::product: break;
     }
     return out;
@@ -277,6 +281,24 @@ class body_interpreter {
             if (over != nullptr) set_position(own, f.space, position, index);
             return from(index);
           });
+    });
+    return out;
+  }
+
+  // Squared distances from the mean, which is found first.
+  static step_value deviations(const body_facts& f, const step_value& x) {
+    step_value means{f.kept, {}};
+    means.data.assign(static_cast<std::size_t>(element_count(f.kept)), 0.0);
+    step_value out = means;
+    const double count = static_cast<double>(element_count(f.space)) /
+                         static_cast<double>(std::max<std::size_t>(1, means.data.size()));
+    ir::for_each_index(f.space, [&](const shape_vector& index) {
+      means.data[means.place(index)] += x(index) / count;
+    });
+    ir::for_each_index(f.space, [&](const shape_vector& index) {
+      const std::size_t place = out.place(index);
+      const double distance = x(index) - means.data[place];
+      out.data[place] += distance * distance;
     });
     return out;
   }

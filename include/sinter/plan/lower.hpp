@@ -262,7 +262,9 @@ class lowering {
 
   void lower_body(nest& n, const candidate& c, const form* reduction, int number) {
     body_state s{n, c.inside, {}, c.packed[1]};
-    const int result = reduction != nullptr ? reduction->operands[0] : c.root;
+    const int result = c.moments.any()        ? c.moments.x
+                       : reduction != nullptr ? reduction->operands[0]
+                                              : c.root;
     n.space = c.inside.inner_axes != 0 ? c.inside.space : g_[result].shape;
     n.inner_axes = c.inside.inner_axes;
     if (c.kind == nest_kind::matmul) lower_product(n, c);
@@ -290,7 +292,15 @@ class lowering {
       n.inner_axes = std::popcount(static_cast<std::uint64_t>(mask));
     }
     n.body.push_back(reduce);
-    n.stores.push_back({static_cast<int>(n.body.size()) - 1, ensure_buffer(c.root)});
+    if (c.moments.any()) {
+      if (is_stored_by(number, c.moments.sum))
+        n.stores.push_back({static_cast<int>(n.body.size()) - 1, ensure_buffer(c.moments.sum)});
+      step squares{step_kind::deviations, level::row, g_[c.root].type};
+      squares.operands = reduce.operands;
+      n.body.push_back(squares);
+    }
+    if (is_stored_by(number, c.root))
+      n.stores.push_back({static_cast<int>(n.body.size()) - 1, ensure_buffer(c.root)});
   }
 
   void lower_streamed(nest& n, const candidate& c) {

@@ -5,6 +5,7 @@
 // the extents at hand.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -88,6 +89,9 @@ enum class step_kind : std::uint8_t {
   reduce,  // full -> row over the inner axes; monoid by `code` (reduce_sum, ..., argmax)
   spread,  // row -> full: the operand's value in every element of the row; an operand mode, no work
   product,  // matmul and streamed nests: the element of the matrix product
+  // column: full -> row, the squared distances from the mean, summed up. Beside the reduce_sum of
+  // the same operand, from which the sweep knows the mean (exec/moments.hpp).
+  deviations,
 };
 
 struct step {
@@ -114,9 +118,10 @@ struct store {
 };
 
 enum class nest_kind : std::uint8_t {
-  tile,    // body over `space`; reductions over the last `inner_axes` axes of the (reordered) space
-  column,  // like tile with one reduction at the end of a map body, over the axes [column_first,
-           // column_last)
+  tile,  // body over `space`; reductions over the last `inner_axes` axes of the (reordered) space
+  // like tile with one reduction at the end of a map body, over the axes [column_first,
+  // column_last), and maybe the deviations from its mean
+  column,
   matmul,  // blocks of a product, and the body as epilogue over them while they are hot
   // Several matmuls with one left side, which is read once: see `parts`.
   grouped,
@@ -217,6 +222,11 @@ struct nest {
   std::string label;  // for explain: what it computes, in the terms of the graph
   friend bool operator==(const nest&, const nest&) = default;
 };
+
+/// Does a column nest sum up distances from the mean, too?
+inline bool has_deviations(const nest& n) {
+  return std::ranges::any_of(n.body, [](const step& s) { return s.kind == step_kind::deviations; });
+}
 
 /// Does the product of a matmul nest gather operand 0 or 1?
 inline bool is_gathered(const nest& n, std::size_t operand) {

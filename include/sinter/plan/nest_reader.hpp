@@ -190,7 +190,8 @@ class nest_reader : protected schedule_reader {
         else
           s.code = op();
         break;
-      case step_kind::spread: break;
+      case step_kind::spread:
+      case step_kind::deviations: break;
     }
     if (in_.accept_word("of")) list(ir::region::max_leaves, [&] { s.operands.push_back(small()); });
     in_.expect(":");

@@ -31,6 +31,7 @@ inline std::string in_microseconds(double nanoseconds) { return fixed(nanosecond
 inline std::string_view fused_form(const nest& n) {
   if (n.kind == nest_kind::streamed) return "streamed";
   if (n.kind == nest_kind::grouped) return "grouped";
+  if (has_deviations(n)) return "moments";
   const bool maps =
       std::ranges::any_of(n.body, [](const step& s) { return s.kind == step_kind::map; });
   if (!maps) return "";
@@ -218,6 +219,7 @@ class plan_printer {
       case reduce: out += std::string(name(s.code)); break;
       case spread: out += "spread"; break;
       case product: out += "product"; break;
+      case deviations: out += "squared deviations"; break;
     }
     for (int o : s.operands) out += " %" + std::to_string(o);
     return out + " : " + std::string(name(s.type)) +

@@ -149,7 +149,8 @@ class schedule_printer {
                       : s.custom != nullptr ? std::string(s.custom->name)
                                             : std::string(ir::name(s.code)));
         break;
-      case step_kind::spread: break;
+      case step_kind::spread:
+      case step_kind::deviations: break;
     }
     if (!s.operands.empty()) out += " of " + list(s.operands);
     return out + " : " + std::string(name(s.type)) + (s.level == level::row ? " row" : "");

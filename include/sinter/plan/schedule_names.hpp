@@ -22,7 +22,7 @@ inline constexpr auto words_of<nest_kind> =
 template <>
 inline constexpr auto words_of<step_kind> =
     std::to_array<std::string_view>({"load", "scalar", "constant", "extent", "iota", "random",
-                                     "map", "reduce", "spread", "product"});
+                                     "map", "reduce", "spread", "product", "deviations"});
 template <>
 inline constexpr auto words_of<axis_role> =
     std::to_array<std::string_view>({"parallel", "reduction", "streamed", "whole"});

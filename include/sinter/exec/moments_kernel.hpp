@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// The kernels of moments.hpp for f32 and f64.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <sinter/exec/moments.hpp>
+#include <sinter/exec/partial.hpp>
+#include <sinter/exec/reduce.hpp>
+
+namespace sinter::inline SINTER_ABI::exec {
+
+namespace detail {
+
+// What a block of rows sums up to, for so many columns: 8 KiB of floats beside their shifts.
+template <Floating T>
+struct moment_partials {
+  static constexpr std::int64_t columns = 1024;
+  alignas(64) T sum[static_cast<std::size_t>(columns)];
+  alignas(64) T square[static_cast<std::size_t>(columns)];
+
+  void clear(std::int64_t width) {
+    const std::int64_t padded = (width + lanes<T> - 1) / lanes<T> * lanes<T>;
+    std::fill_n(sum, padded, T(0));
+    std::fill_n(square, padded, T(0));
+  }
+
+  // One register of `Rows` rows into the partial sums.
+  template <int Rows>
+  [[gnu::always_inline]] void add(std::int64_t j, const simd<T> (&x)[std::size_t{Rows}],
+                                  simd<T> shift) {
+    simd<T> s = load<T>(sum + j), q = load<T>(square + j);
+    for (const simd<T>& each : x) {
+      const simd<T> distance = apply<ir::op::sub>(each, shift);
+      s = apply<ir::op::add>(s, distance);
+      q = apply<ir::op::add>(q, apply<ir::op::mul>(distance, distance));
+    }
+    store<T>(sum + j, s);
+    store<T>(square + j, q);
+  }
+
+  // Rows from x on, of `width` columns. What stands behind the last one up to the end of its
+  // register is overwritten.
+  template <int Rows>
+  void add_rows(std::int64_t width, const T* x, std::int64_t row_stride, const T* shifts) {
+    // Lines are fetched 16 KiB before they are needed, see map_reduce_columns.hpp.
+    const std::int64_t ahead =
+        row_stride * std::clamp<std::int64_t>(16 * 1024 / (width * std::int64_t{sizeof(T)}), 4, 16);
+    simd<T> rows[std::size_t{Rows}];
+    std::int64_t j = 0;
+    for (; j + lanes<T> <= width; j += lanes<T>) {
+      for (int r = 0; r < Rows; ++r) {
+        __builtin_prefetch(x + j + r * row_stride + ahead);
+        rows[r] = load<T>(x + j + r * row_stride);
+      }
+      add<Rows>(j, rows, load<T>(shifts + j));
+    }
+    if (j == width) return;
+    for (int r = 0; r < Rows; ++r) rows[r] = load_part<T>(x + j + r * row_stride, width - j, T(0));
+    add<Rows>(j, rows, load_part<T>(shifts + j, width - j, T(0)));
+  }
+
+  void add_to(std::int64_t width, double* sums, double* squares) const {
+    std::int64_t j = 0;
+    for (; j + lanes<T> <= width; j += lanes<T>) {
+      accumulate<monoid::sum, T>(load<T>(sum + j), sums + j);
+      accumulate<monoid::sum, T>(load<T>(square + j), squares + j);
+    }
+    for (; j < width; ++j) {
+      sums[j] += static_cast<double>(sum[j]);
+      squares[j] += static_cast<double>(square[j]);
+    }
+  }
+};
+
+// Four rows are walked from their beginning to their end, as map_reduce_columns_kernel does.
+template <Floating T>
+void moments_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
+                    const void* shifts, double* sums, double* squares) {
+  constexpr int together = 4;
+  moment_partials<T> partials;
+  for (std::int64_t first = 0; first < columns; first += partials.columns) {
+    const std::int64_t width = std::min(partials.columns, columns - first);
+    const auto* shift = static_cast<const T*>(shifts) + first;
+    for (std::int64_t block = 0; block < rows; block += column_block_rows) {
+      const std::int64_t end = std::min(rows, block + column_block_rows);
+      partials.clear(width);
+      const auto row_at = [&](std::int64_t row) {
+        return static_cast<const T*>(x) + row * row_stride + first;
+      };
+      std::int64_t row = block;
+      for (; row + together <= end; row += together)
+        partials.template add_rows<together>(width, row_at(row), row_stride, shift);
+      for (; row < end; ++row) partials.template add_rows<1>(width, row_at(row), row_stride, shift);
+      partials.add_to(width, sums + first, squares + first);
+    }
+  }
+}
+
+template <Floating T>
+void shift_kernel(std::int64_t columns, std::int64_t count, const double* sums, void* shifts) {
+  for (std::int64_t j = 0; j < columns; ++j)
+    static_cast<T*>(shifts)[j] = static_cast<T>(shift_of(count, sums[j], dtype_of<T>));
+}
+
+template <Floating T>
+void moments_finish_kernel(std::int64_t columns, std::int64_t count, const void* shifts,
+                           const double* sums, const double* squares, void* results,
+                           void* deviations) {
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const double shift = static_cast<double>(static_cast<const T*>(shifts)[j]);
+    const moments_result of = moments_of(count, shift, sums[j], squares[j]);
+    static_cast<T*>(results)[j] = static_cast<T>(of.sum);
+    static_cast<T*>(deviations)[j] = static_cast<T>(of.deviations);
+  }
+}
+
+}  // namespace detail
+
+template <Element T>
+constexpr moments_kernels moments_of_dtype() {
+  if constexpr (Floating<T>)
+    return {&detail::moments_kernel<T>, &detail::shift_kernel<T>,
+            &detail::moments_finish_kernel<T>};
+  else
+    return {};
+}
+
+}  // namespace sinter::inline SINTER_ABI::exec
