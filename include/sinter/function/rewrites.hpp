@@ -60,7 +60,11 @@ struct rewrites {
 
 inline std::string to_text(const rewrites& r) {
   std::string out = "terms\n" + ir::to_text(r.terms) + "end of terms\n";
-  const auto node = [](int id) { return "%" + std::to_string(id); };
+  const auto node = [](int id) {
+    // Of "%" + std::to_string(id), GCC 12 warns at -O3 that memory overlaps.
+    std::string name("%");
+    return name += std::to_string(id);
+  };
   for (std::size_t i = 0; i < r.nests.size(); ++i) {
     out += "nest " + std::to_string(i) + "\n";
     for (const rewrite_link& link : r.nests[i]) {
