@@ -16,7 +16,8 @@
 #include <sinter/plan/machine_text.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/sinter.hpp>
-#include <sinter/support/cache_file.hpp>
+#include <sinter/support/cache_directory.hpp>
+#include <sinter/support/text_file.hpp>
 
 namespace sn = sinter;
 namespace fs = std::filesystem;
@@ -116,7 +117,7 @@ TEST_CASE("a calibration is measured once and kept; a damaged or foreign file is
   CHECK(second.machine == first.machine);
   CHECK(measurements == 1);
 
-  const std::string text = sn::read_cache_file(first.file).value();
+  const std::string text = sn::read_text_file(first.file).value();
   const std::string foreign =
       machine_text(first.machine, text.substr(0, text.find(',')) + ", version 0.0.1");
   for (const std::string& bad : {std::string(), text.substr(0, 40), text + text, foreign}) {
@@ -125,7 +126,7 @@ TEST_CASE("a calibration is measured once and kept; a damaged or foreign file is
     CHECK(again.measured);
     CHECK(again.warning ==
           first.file.string() + " is damaged or of another machine: measured again");
-    CHECK(sn::read_cache_file(first.file) == text);
+    CHECK(sn::read_text_file(first.file) == text);
     CHECK(sn::calibrate(directory, odd_machine).warning.empty());
   }
   CHECK(measurements == 5);

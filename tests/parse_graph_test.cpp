@@ -309,3 +309,17 @@ TEST_CASE("hostile text: numbers, nesting and sizes have limits") {
   CHECK(message_of(two_arguments + "%2 = reduce_sum(%0) {axes: [7]} : f32[3, 4]") != "no error");
   CHECK(message_of(std::string("%0 = argument\0{number: 0} : f32[]", 33)) != "no error");
 }
+
+// In messages, a number that is no extent was once taken for an expression.
+TEST_CASE("a negative extent of a bound graph is told as it is") {
+  std::string message;
+  try {
+    ir::parse_bound_graph(
+        "%0 = argument {number: 0} : f32[4, 8]\n%1 = argument {number: 1} : f32[-3, 3]\n"
+        "%2 = matmul(%0, %1) {transpose_a} : f32[8, 3]\noutput: %2\n");
+  } catch (const graph_error& e) {
+    message = e.what();
+  }
+  CAPTURE(message);
+  CHECK(message.find("f32[-3, 3]") != std::string::npos);
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Plans that are saved and loaded: the same nests, tile programs and bits without a saturation, and
 // files that are refused.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -14,6 +15,9 @@
 #include "support/temporary_file.hpp"
 #include <sinter/function/plan_file.hpp>
 #include <sinter/function/read_plan_file.hpp>
+#include <sinter/plan/allocation.hpp>
+#include <sinter/plan/parse_schedule.hpp>
+#include <sinter/plan/print_schedule.hpp>
 #include <sinter/plans.hpp>
 #include <sinter/sinter.hpp>
 
@@ -205,10 +209,12 @@ TEST_CASE("files of others are refused") {
   mentions(error(replaced(good, "\nbuild ", "\nbuild sse1 ")), "instruction set 'sse1 ");
   mentions(error(replaced(good, "\nrules ", "\nrules 1")), "rules '1");
   mentions(error(replaced(good, "reassociation", "no reassociation")), "options 'no reass");
-  mentions(error(replaced(good, "function ", "function 1")), "");
   mentions(error(replaced(good, "format 1", "format 2")), "format 1");
-  // The graph's digest is right, but not the graph.
-  mentions(error(replaced(good, "= softmax", "= log_softmax")), "the graph is another one");
+  // Of another function, and of this one with another graph.
+  mentions(error(replaced(good, "= softmax", "= log_softmax")), "has no plan of this function");
+  std::string bound = good;
+  bound.replace(bound.rfind("= softmax"), 9, "= log_softmax");
+  mentions(error(signed_again(bound)), "the graph is another one");
   mentions(error_of([&] { f.load_plans("/nowhere/plans"); }), "cannot read /nowhere/plans");
   mentions(error_of([&] { f.save_plans("/proc/nowhere/plans"); }), "cannot write");
 
@@ -221,6 +227,29 @@ TEST_CASE("files of others are refused") {
   CHECK(h.statistics().saturations == 1);
   auto exact = sn::fuse([](auto y) { return sn::softmax(y * 2.0f, -1); }, {.reassociate = false});
   mentions(error_of([&] { exact.load_plans(file.path); }), "options");
+}
+
+TEST_CASE("no more memory is reserved than the extents of a bucket need") {
+  auto f = network();
+  const matrix x = noise(33, 64), w = noise(64, 96), b = noise(1, 96), v = noise(96, 10);
+  f(x, w, b, v);
+  const test_support::temporary_file file;
+  f.save_plans(file.path);
+  sn::detail::plan_file plans = sn::detail::plan_file_reader(file.read()).read();
+  std::string& text = plans.programs[0].classes[0].plans[0].schedules;
+  sn::planning::schedule s = sn::planning::parse_schedule(text);
+  const auto arena =
+      std::ranges::find(s.plan.buffers, sn::planning::place::arena, &sn::planning::buffer::place);
+  REQUIRE(arena != s.plan.buffers.end());
+  arena->bytes <<= 30;
+  const auto use = sn::planning::find_memory_use(s.plan, s.allocations);
+  s.plan.arena_bytes = use.peak;
+  s.plan.lower_bound_bytes = use.lower_bound;
+  text = sn::planning::to_text(s);
+  file.write(sn::detail::plan_file_writer().write(plans));
+  auto g = network();
+  CHECK(error_of([&] { g.load_plans(file.path, x, w, b, v); }).find("larger than the extents") !=
+        std::string::npos);
 }
 
 TEST_CASE("graphs made at run time") {

@@ -84,6 +84,12 @@ TEST_CASE("loops: every axis once, every piece inside of the one before") {
           body(s).loops[0].axes = {0, 1};
           body(s).loops[1].axes.clear();
         }},
+       {"loop 2 axes: there are none to walk",
+        [&](schedule& s) {
+          body(s).loops.push_back(body(s).loops[0]), body(s).loops[2].axes = {};
+        }},
+       {"loops: come in another order",
+        [&](schedule& s) { std::swap(body(s).loops[0], body(s).loops[1]); }},
        {"axis 0 extent", [&](schedule& s) { body(s).axes[0].extent = sinter::ir::dim(201); }},
        {"axis 1 role",
         [&](schedule& s) { body(s).axes[1].role = sinter::planning::axis_role::parallel; }},
@@ -119,6 +125,8 @@ TEST_CASE("reductions and hints") {
       "rows",
       {{"item 0, reduction 0 iteration", [&](schedule& s) { first(s).iteration = 3; }},
        {"reduction 0 step", [&](schedule& s) { first(s).step = 0; }},
+       {"reduction 1: reductions come in the order of their steps",
+        [&](schedule& s) { std::swap(first(s), s.items[0].reductions[1]); }},
        {"reduction 1 step: is planned twice",
         [&](schedule& s) { s.items[0].reductions[1].step = first(s).step; }},
        {"reduction 0 monoid", [&](schedule& s) { first(s).monoid = sinter::ir::op::reduce_prod; }},
@@ -181,6 +189,11 @@ TEST_CASE("work, time, order and memory") {
              {"dependency 0 item",
               [&](schedule& s) { last(s).depends_on[0].item = static_cast<int>(s.items.size()); }},
              {"dependency 0", [&](schedule& s) { last(s).depends_on[0].buffer = 1000; }},
+             {"dependency 0: is there twice",
+              [&](schedule& s) {
+                const auto first = last(s).depends_on[0];
+                last(s).depends_on.push_back(first);
+              }},
              {"dependency 0: there is nothing",
               [&](schedule& s) {
                 last(s).depends_on[0].kind = sinter::planning::dependency_kind::order;
@@ -269,7 +282,9 @@ TEST_CASE("nests: shapes, dtypes, views and steps") {
                 first(s).axis_order = {0, 0, 1};
               }}});
   check_all("product with epilogue",
-            {{"access 0", [&](schedule& s) { first(s).transpose_a = true; }},
+            {{"access 2: broadcast_to of other extents",
+              [&](schedule& s) { first(s).accesses[2].steps[0].dims[0] = sinter::ir::dim(7); }},
+             {"access 0", [&](schedule& s) { first(s).transpose_a = true; }},
              {"access 1", [&](schedule& s) { first(s).transpose_b = true; }},
              {"inner axes", [&](schedule& s) { first(s).inner_axes = 2; }}});
   const auto of = [](schedule& s, kind k) -> sinter::planning::nest& {

@@ -186,18 +186,14 @@ bool may_be_accepted(std::string_view kind, std::string_view line) {
     const std::string_view text = line.substr(line.find_first_not_of(' '));
     return std::ranges::any_of(all, [&](std::string_view each) { return text.starts_with(each); });
   };
-  if (begins_with({"guard: ", "loop ", "rule ", "analysis: ", "instruction: "})) return true;
-  if (kind == "deleted") return begins_with({"bound: "}) || line.find(" = map ") != line.npos;
-  if (kind == "doubled") return begins_with({"after item", "hint "});
+  if (kind == "deleted") return line.find(" = map ") != line.npos;
+  if (kind == "doubled") return begins_with({"hint "});
   if (kind == "swapped")
-    return begins_with({"nest [", "iteration ", "reduction ", "hint ", "after item", "store ",
-                        "map ", "reduce ", "iota ", "load ", "expand "});
-  const std::size_t vectors = line.find("vectors of");
-  return begins_with({"build ", "processor ", "function ", "code ", "options ", "machine ", "cost ",
-                      "bound ", "considered ", "values ", "chosen ", "budget ", "nest [", "hint ",
-                      "tasks of ", "kept ", "f32 batches", "part ", "scratch"}) ||
-         line.find("| broadcast_to") != line.npos || line.find("| reshape") != line.npos ||
-         vectors != line.npos;
+    return begins_with(
+        {"nest [", "hint ", "store ", "map ", "reduce ", "iota ", "load ", "expand "});
+  return begins_with({"processor ", "code ", "options ", "machine ", "bound ", "considered ",
+                      "values ", "chosen ", "nest [", "hint ", "kept ", "rule ", "scratch"}) ||
+         line.find("[broadcast(") != line.npos;
 }
 
 TEST_CASE("nor with another check sum, where lines have a meaning") {
@@ -227,9 +223,11 @@ TEST_CASE("what is wrong is named") {
     for (const exported& each : plans()) {
       if (each.name != name) continue;
       std::string text = each.text;
-      const std::size_t at = text.find(what);
-      REQUIRE(at != std::string::npos);
-      return fault(signed_again(text.replace(at, what.size(), by)));
+      REQUIRE(text.find(what) != std::string::npos);
+      for (std::size_t at = text.find(what); at != std::string::npos;
+           at = text.find(what, at + by.size()))
+        text.replace(at, what.size(), by);
+      return fault(signed_again(text));
     }
     return std::string("no such plan");
   };
@@ -237,9 +235,20 @@ TEST_CASE("what is wrong is named") {
     CAPTURE(text);
     CHECK(text.find(what) != std::string::npos);
   };
-  // A value that the graph does not compute, and an extent that leaves its buffer.
-  mentions(changed("element-wise", "%3 = mul(%2, %1)", "%3 = add(%2, %1)"), "other values");
-  mentions(changed("element-wise", "argument [6, 10]", "argument [6, 11]"), "another shape");
+  // Another function, another graph of its class, another extent.
+  mentions(changed("softmax", "= softmax(", "= log_softmax("), "other values");
+  mentions(changed("element-wise", "%3 = mul(%2, %1)", "%3 = add(%2, %1)"),
+           "the graph is another one");
+  mentions(changed("element-wise", "argument [6, 10]", "argument [6, 11]"),
+           "the graph is another one");
+  // A guard less, other registers, a nest that is ruled out, another budget, cost or task.
+  mentions(changed("element-wise", "guard: s0 != 1\n", ""), "the guards are others");
+  mentions(changed("element-wise", "build ", "build x"), "no such instruction set");
+  mentions(changed("attention", ", streamed,", ", no streamed,"),
+           "streamed nests are switched off");
+  mentions(changed("element-wise", "budget [0, ", "budget [4, "), "another one than the options'");
+  mentions(changed("element-wise", "\ncost ", "\ncost 1"), "the cost is not that of the nests");
+  mentions(changed("element-wise", "tasks of ", "tasks of 1"), "tasks are of another size");
   // Rules that do not give this, and that are none.
   mentions(changed("softmax", "rule expand-softmax: ", "rule matmul-scaled: "), "does not give");
   mentions(changed("softmax", "rule expand-softmax: ", "rule expand-sofbmax: "), "no rule");

@@ -16,7 +16,7 @@ PAGES = [
         "function/fuse.hpp", "function/program.hpp", "function/frozen.hpp", "function/function.hpp",
         "function/evaluate.hpp", "function/evaluation_cache.hpp", "function/graph_builder.hpp",
         "function/graph_function.hpp", "function/plan_cache.hpp", "function/calibration.hpp", "function/custom.hpp",
-        "verify_plan.hpp"]),
+        "verify_plan.hpp", "function/plan_verification.hpp"]),
     ("layers", "Layers", ["layers"]),
     ("training", "Training", ["training"]),
     ("files", "Files", ["files"]),

@@ -5,7 +5,6 @@
 // that every bit has to agree, whatever the rules did.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,38 +21,9 @@ constexpr double exact = 1 << 20;
 constexpr std::int64_t element_limit = 512;
 constexpr std::size_t call_limit = 24;
 
-class bytes {
- public:
-  bytes(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
-  bool empty() const { return rest_.empty(); }
-  std::uint8_t next() {
-    if (rest_.empty()) return 0;
-    const std::uint8_t out = rest_.front();
-    rest_ = rest_.subspan(1);
-    return out;
-  }
-  std::size_t below(std::size_t limit) { return next() % limit; }
-  // Mostly small, now and then what overflows.
-  std::int64_t integer() {
-    const std::uint8_t byte = next();
-    if (byte < 240) return byte % 12 - 3;
-    constexpr std::int64_t large[] = {std::numeric_limits<std::int64_t>::max(),
-                                      std::numeric_limits<std::int64_t>::min(),
-                                      std::int64_t{1} << 31,
-                                      std::int64_t{1} << 62,
-                                      -100,
-                                      100};
-    return large[byte % std::size(large)];
-  }
-  int axis() { return static_cast<int>(integer()); }
-
- private:
-  std::span<const std::uint8_t> rest_;
-};
-
 class calls {
  public:
-  explicit calls(bytes in) : in_(in) {}
+  explicit calls(fuzz::bytes in) : in_(in) {}
 
   void run() {
     const std::size_t count = 1 + in_.below(3);
@@ -181,7 +151,7 @@ class calls {
     }
   }
 
-  bytes in_;
+  fuzz::bytes in_;
   sn::graph_builder graph_;
   std::vector<sn::handle> values_;
   std::vector<sn::any_tensor> arguments_;
@@ -191,6 +161,6 @@ class calls {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  calls(bytes(data, size)).run();
+  calls(fuzz::bytes(data, size)).run();
   return 0;
 }

@@ -3,10 +3,13 @@
 // in a value or in sinter::error, and nothing else; what must not be, aborts.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +40,43 @@ void read_or_refuse(F f) {
   } catch (const sinter::error&) {
   }
 }
+
+// Bytes as decisions, one after the other; behind the last one all are 0.
+class bytes {
+ public:
+  bytes(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
+  bool empty() const { return rest_.empty(); }
+  std::uint8_t next() {
+    if (rest_.empty()) return 0;
+    const std::uint8_t out = rest_.front();
+    rest_ = rest_.subspan(1);
+    return out;
+  }
+  std::size_t below(std::size_t limit) { return next() % limit; }
+  // Mostly small, now and then what overflows.
+  std::int64_t integer() {
+    const std::uint8_t byte = next();
+    if (byte < 240) return byte % 12 - 3;
+    constexpr std::int64_t large[] = {std::numeric_limits<std::int64_t>::max(),
+                                      std::numeric_limits<std::int64_t>::min(),
+                                      std::int64_t{1} << 31,
+                                      std::int64_t{1} << 62,
+                                      -100,
+                                      100};
+    return large[byte % std::size(large)];
+  }
+  int axis() { return static_cast<int>(integer()); }
+  // Up to so many bytes as they are.
+  std::string text(std::size_t most) {
+    const std::size_t count = std::min(most, rest_.size());
+    const std::string out(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(count));
+    rest_ = rest_.subspan(count);
+    return out;
+  }
+
+ private:
+  std::span<const std::uint8_t> rest_;
+};
 
 // Bytes as a file with a name, in memory.
 class memory_file {

@@ -4,12 +4,12 @@
 // interpreter has them.
 #pragma once
 
-#include <cstring>
 #include <vector>
 
 #include <sinter/function/code.hpp>
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/interpret.hpp>
+#include <sinter/graph/reference_bytes.hpp>
 
 namespace test_support {
 
@@ -22,29 +22,8 @@ struct raw_tensor {
   shape_vector shape;
   std::vector<std::byte> bytes;
 
-  static raw_tensor from(const reference_tensor& x) {
-    raw_tensor out{x.shape, std::vector<std::byte>(x.data.size() * sinter::size_of(x.type))};
-    sinter::dispatch(x.type, [&](auto t) {
-      using T = typename decltype(t)::type;
-      for (std::size_t i = 0; i < x.data.size(); ++i) {
-        const T element = static_cast<T>(x.data[i]);
-        std::memcpy(out.bytes.data() + i * sizeof(T), &element, sizeof(T));
-      }
-    });
-    return out;
-  }
-  reference_tensor to(dtype type) const {
-    reference_tensor out{type, shape, std::vector<double>(bytes.size() / sinter::size_of(type))};
-    sinter::dispatch(type, [&](auto t) {
-      using T = typename decltype(t)::type;
-      for (std::size_t i = 0; i < out.data.size(); ++i) {
-        T element;
-        std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof(T));
-        out.data[i] = static_cast<double>(element);
-      }
-    });
-    return out;
-  }
+  static raw_tensor from(const reference_tensor& x) { return {x.shape, sinter::ir::bytes_of(x)}; }
+  reference_tensor to(dtype type) const { return sinter::ir::tensor_of(type, shape, bytes); }
 };
 
 // Arguments as a program wants them.

@@ -22,8 +22,9 @@
 #include <sinter/graph/build.hpp>
 #include <sinter/plan/machine_text.hpp>
 #include <sinter/plan/nest.hpp>
-#include <sinter/support/cache_file.hpp>
+#include <sinter/support/cache_directory.hpp>
 #include <sinter/support/debug.hpp>
+#include <sinter/support/text_file.hpp>
 #include <sinter/support/version.hpp>
 #include <sinter/tensor/storage.hpp>
 
@@ -275,7 +276,7 @@ SINTER_INLINE calibration calibrate(const std::filesystem::path& directory,
   if (!directory.empty())
     out.file = directory / ("machine-" + std::to_string(hash_string(owner)) + ".txt");
   const std::optional<std::string> text =
-      out.file.empty() ? std::nullopt : read_cache_file(out.file);
+      out.file.empty() ? std::nullopt : read_text_file(out.file);
   if (text) {
     if (const auto known = planning::machine_of_text(*text, owner)) {
       out.machine = *known;
@@ -285,7 +286,8 @@ SINTER_INLINE calibration calibrate(const std::filesystem::path& directory,
   }
   out.machine = measure();
   out.measured = true;
-  if (out.file.empty() || !write_cache_file(out.file, planning::machine_text(out.machine, owner))) {
+  if (out.file.empty() ||
+      !replace_text_file(out.file, planning::machine_text(out.machine, owner))) {
     out.warning = "the measured machine cannot be kept in " +
                   (out.file.empty() ? "a cache directory: neither XDG_CACHE_HOME nor HOME is set"
                                     : out.file.string());

@@ -39,7 +39,12 @@ class item_draft {
 
   /// What was drafted.
   planning::schedule_item take() {
-    for (planning::iteration& it : item_.iterations) trim(it);
+    for (planning::iteration& it : item_.iterations) {
+      trim(it);
+      // A user's kernel is always said what its rows are, and what is whole.
+      if (it.work != planning::work_kind::custom)
+        std::erase_if(it.loops, [](const planning::loop& l) { return l.axes.empty(); });
+    }
     return std::move(item_);
   }
 

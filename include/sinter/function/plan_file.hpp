@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Plans as a text that can be kept: whose they are (version, build, processor, rules), then per
-// function its graph, per class of shapes the bound graph, per bucket the plan, and last a check
-// sum over all of it. docs/plans.md says what every line means.
+// function the graph that was traced, per class of shapes the bound graph, per bucket the plan, and
+// last a check sum over all of it. docs/plans.md says what every line means.
 #pragma once
 
 #include <algorithm>
@@ -56,8 +56,8 @@ struct class_record {
 };
 
 struct program_record {
-  std::uint64_t graph = 0;  // digest of what was traced
-  std::uint64_t code = 0;   // digest of the superinstructions
+  std::string traced;      // the graph before it is bound
+  std::uint64_t code = 0;  // digest of the superinstructions and of the rules of custom ops
   std::string options, machine;
   std::vector<class_record> classes;
 };
@@ -103,7 +103,8 @@ class plan_file_writer {
   }
 
   void add(const program_record& p) {
-    line("function ", digits_of(p.graph));
+    out_ += "function\n";
+    section("traced", p.traced);
     line("code ", digits_of(p.code));
     line("options ", p.options);
     line("machine ", p.machine);

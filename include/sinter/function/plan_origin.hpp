@@ -11,7 +11,6 @@
 #include <sinter/exec/processor.hpp>
 #include <sinter/function/plan_file.hpp>
 #include <sinter/function/program.hpp>
-#include <sinter/graph/freeze.hpp>
 #include <sinter/plan/machine_text.hpp>
 #include <sinter/rules/rule_set.hpp>
 #include <sinter/support/hash.hpp>
@@ -35,26 +34,14 @@ inline plan_origin this_origin() {
           digits_of(rules)};
 }
 
-// Nodes, outputs, symbols with their ranges, and the names and rules of custom ops.
-inline std::uint64_t digest_of(const ir::graph& traced) {
-  std::uint64_t out = hash_range(ir::freeze(traced));
-  for (const ir::symbol_facts& each : traced.dims.described()) {
-    out = hash_string(each.name, out);
-    out = hash_combine(hash_combine(out, each.range.low), each.range.high);
-  }
-  for (const std::string& name : traced.argument_names) out = hash_string(name, out);
-  for (const ir::custom_op* op : traced.customs) {
-    out = hash_string(op->name, out);
-    for (const ir::custom_rule& rule : op->rules) {
-      out = hash_string(rule.left, out);
-      out = hash_string(rule.right, out);
-    }
-  }
-  return out;
-}
-
-inline std::uint64_t digest_of(std::span<const ir::instruction> instructions) {
+// What a program runs that a graph does not say: superinstructions, and the rules of custom ops.
+inline std::uint64_t digest_of(std::span<const ir::instruction> instructions,
+                               std::span<const ir::custom_op* const> customs) {
   std::uint64_t out = hash_seed;
+  for (const ir::custom_op* op : customs)
+    for (const ir::custom_rule& rule : op->rules)
+      for (const std::string_view part : {op->name, rule.left, rule.right})
+        out = hash_string(part, out);
   for (const ir::instruction& each : instructions) {
     const ir::region& r = each.structure;
     out = hash_combine(out, r.type);

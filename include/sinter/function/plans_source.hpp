@@ -4,7 +4,6 @@
 // memory; what comes of it runs as if it had been planned here.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include <sinter/exec/lowered_text.hpp>
+#include <sinter/function/bound_class.hpp>
 #include <sinter/function/graph_function.hpp>
 #include <sinter/function/make_schedule.hpp>
 #include <sinter/function/plan_origin.hpp>
@@ -24,12 +24,11 @@
 #include <sinter/function/read_plan_file.hpp>
 #include <sinter/function/write_rewrites.hpp>
 #include <sinter/graph/print.hpp>
-#include <sinter/graph/text_reader.hpp>
 #include <sinter/plan/parse_schedule.hpp>
 #include <sinter/plan/plan_of_graph.hpp>
 #include <sinter/plan/print_schedule.hpp>
-#include <sinter/support/cache_file.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/text_file.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -80,58 +79,12 @@ class plan_restorer {
   std::size_t next_ = 0;
 };
 
-// The bound graph has the guards of its binding; those that rules assumed are taken from the text,
-// which must say the same of all else.
-inline void take_guards(ir::graph& bound, std::string_view text) {
-  const auto without_guards = [](std::string_view from) {
-    std::string out;
-    for (std::size_t at = 0; at < from.size();) {
-      const std::size_t end = std::min(from.find('\n', at), from.size() - 1) + 1;
-      if (!from.substr(at).starts_with("guard: ")) out += from.substr(at, end - at);
-      at = end;
-    }
-    return out;
-  };
-  if (without_guards(text) != without_guards(ir::to_text(bound)))
-    raise(graph_error("the graph is another one"));
-  const std::size_t binding = bound.guards.size();
-  std::size_t number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = text.substr(at, end - at);
-    at = end + 1;
-    if (!line.starts_with("guard: ")) continue;
-    ir::detail::text_reader in(line.substr(7), bound.dims, "load_plans");
-    ir::guard g;
-    g.a = in.extent();
-    if (in.accept("=="))
-      g.holds = ir::guard::fact::equal;
-    else if (in.accept("!="))
-      g.holds = ir::guard::fact::differ;
-    else {
-      in.expect("<=");
-      g.holds = ir::guard::fact::at_most;
-    }
-    g.b = in.extent();
-    in.end_line();
-    if (number < binding) {
-      const ir::guard& own = bound.guards[number];
-      if (own.holds != g.holds || own.a != g.a || own.b != g.b)
-        raise(graph_error("the guards are others"));
-    } else {
-      bound.guards.push_back(g);
-    }
-    ++number;
-  }
-  if (number < binding) raise(graph_error("guards are missing"));
-}
-
 }  // namespace detail
 
 SINTER_INLINE detail::program_record program::empty_record() const {
   detail::program_record out;
-  out.graph = detail::digest_of(traced_);
-  out.code = detail::digest_of(std::span<const ir::instruction>(code_.instructions));
+  out.traced = ir::to_text(traced_);
+  out.code = detail::digest_of(code_.instructions, traced_.customs);
   out.options = detail::options_text(options_);
   out.machine = detail::machine_line(options_.machine);
   return out;
@@ -256,9 +209,9 @@ SINTER_INLINE std::shared_ptr<detail::shape_class> program::loaded_class(
   out->loaded = true;
   out->shapes = record.shapes;
   out->frozen = record.frozen;
-  out->bound = ir::bind(traced_, record.shapes);
-  detail::fix_inputs(*out);
-  detail::take_guards(out->bound, record.graph);
+  detail::bound_class made = detail::bind_class(traced_, record);
+  out->bound = std::move(made.graph);
+  out->binding_guards = made.binding_guards;
   for (const detail::plan_record& each : record.plans) {
     out->buckets.push_back(loaded_bucket(*out, each));
     if (!ir::holds(out->bound, out->buckets.back()->symbols))
@@ -271,9 +224,11 @@ SINTER_INLINE std::size_t program::load_plans(const detail::plan_file& file) {
   std::vector<std::shared_ptr<detail::shape_class>> made;
   const detail::program_record own = empty_record();
   for (const detail::program_record& each : file.programs) {
-    if (each.graph != own.graph) continue;
+    if (each.traced != own.traced) continue;
     if (each.code != own.code || each.options != own.options || each.machine != own.machine)
-      raise(io_error("load_plans: the plans were made with other superinstructions or options"));
+      raise(
+          io_error("load_plans: the plans were made with other "
+                   "superinstructions or options"));
     std::optional<io_error> damage;  // which says by itself what it is about
     const auto load = [&] {
       for (const detail::class_record& c : each.classes) made.push_back(loaded_class(c));
@@ -320,13 +275,13 @@ namespace detail {
 SINTER_INLINE void save_plans(const std::string& path, std::span<const program* const> programs) {
   plan_file file{this_origin(), {}};
   for (const program* each : programs) file.programs.push_back(each->saved_plans());
-  if (!write_cache_file(path, plan_file_writer().write(file)))
+  if (!replace_text_file(path, plan_file_writer().write(file)))
     raise(io_error("save_plans: cannot write " + path));
 }
 
 SINTER_INLINE std::shared_ptr<const plan_file> read_plans(const std::string& path,
                                                           const program_options& options) {
-  const std::optional<std::string> text = read_cache_file(path);
+  const std::optional<std::string> text = read_text_file(path);
   if (!text) raise(io_error("load_plans: cannot read " + path));
   using loaded = std::shared_ptr<const plan_file>;
   const loaded out = attempt<io_error>(

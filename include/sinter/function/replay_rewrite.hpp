@@ -22,7 +22,8 @@ namespace sinter::inline SINTER_ABI::detail {
 
 class rewrite_replay {
  public:
-  // `fixed`: what frozen arguments fix, on which some rules depend.
+  // `terms` with the guards that rules may rely on: what needs others is not replayed. `fixed`:
+  // what frozen arguments fix, on which some rules depend.
   rewrite_replay(const ir::graph& terms, ir::fixed_inputs fixed)
       : terms_(terms), fixed_(std::move(fixed)) {}
 
@@ -35,7 +36,7 @@ class rewrite_replay {
     rules::tensor_egraph graph;
     const std::vector<eqsat::class_id> roots = load(graph, {left, right});
     apply(graph, name);
-    return graph.find(roots[0]) == graph.find(roots[1]);
+    return graph.find(roots[0]) == graph.find(roots[1]) && is_guarded(graph);
   }
 
   // Does the right side that the rule writes for `matched` contain `made`?
@@ -46,10 +47,14 @@ class rewrite_replay {
     // A term that is there already adds nothing.
     const std::size_t before = graph.node_count();
     graph.language().add(graph, made);
-    return graph.node_count() == before;
+    return graph.node_count() == before && is_guarded(graph);
   }
 
  private:
+  bool is_guarded(const rules::tensor_egraph& graph) const {
+    return graph.language().terms().guards.size() == terms_.guards.size();
+  }
+
   std::vector<eqsat::class_id> load(rules::tensor_egraph& graph,
                                     std::initializer_list<int> terms) const {
     graph.language().fixed() = fixed_;

@@ -7,19 +7,19 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include <sinter/graph/graph.hpp>
 #include <sinter/graph/parse.hpp>
 #include <sinter/graph/print.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/line_reader.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -38,6 +38,11 @@ struct rewrite {
   int left = 0, right = 0;
 };
 
+// The order of the rewrites of a link, in which there is none twice.
+inline bool comes_before(const rewrite& a, const rewrite& b) {
+  return std::tie(a.left, a.right, a.kind, a.name) < std::tie(b.left, b.right, b.kind, b.name);
+}
+
 // Why `from` equals `to`. `then`: the rule that matched `to` and made, in its right side, what the
 // next link starts from; empty in the last link. `then_unchecked`: where the rule needs more of the
 // e-graph than `to`.
@@ -55,7 +60,11 @@ struct rewrites {
 
 inline std::string to_text(const rewrites& r) {
   std::string out = "terms\n" + ir::to_text(r.terms) + "end of terms\n";
-  const auto node = [](int id) { return "%" + std::to_string(id); };
+  const auto node = [](int id) {
+    // Of "%" + std::to_string(id), GCC 12 warns at -O3 that memory overlaps.
+    std::string name("%");
+    return name += std::to_string(id);
+  };
   for (std::size_t i = 0; i < r.nests.size(); ++i) {
     out += "nest " + std::to_string(i) + "\n";
     for (const rewrite_link& link : r.nests[i]) {
@@ -74,59 +83,36 @@ inline std::string to_text(const rewrites& r) {
 class rewrites_reader {
  public:
   rewrites_reader(std::string_view text, std::span<const ir::custom_op* const> customs)
-      : text_(text), customs_(customs) {}
+      : text_(text), in_(text, "rewrites"), customs_(customs) {}
 
   rewrites read() {
     rewrites out;
-    if (line() != "terms") fail("expected 'terms'");
-    const std::size_t end = text_.find("end of terms\n", at_);
-    if (end == std::string_view::npos) fail("the terms do not end");
-    out.terms = ir::parse_bound_graph(text_.substr(at_, end - at_), customs_);
+    out.terms = ir::parse_bound_graph(in_.section("terms"), customs_);
     terms_ = out.terms.size();
-    at_ = end;
-    line();
-    while (at_ < text_.size()) {
-      if (line() != "nest " + std::to_string(out.nests.size())) fail("nests come in their order");
+    while (!in_.at_end()) {
+      in_.expect("nest " + std::to_string(out.nests.size()));
       out.nests.emplace_back();
-      while (next().starts_with("  %")) out.nests.back().push_back(read_link());
+      while (in_.next().starts_with("  %")) out.nests.back().push_back(read_link());
     }
-    if (to_text(out) != text_) fail("not as it was written");
+    if (to_text(out) != text_) in_.fail("not as it was written");
     return out;
   }
 
  private:
-  [[noreturn]] static void fail(const std::string& reason) {
-    raise(graph_error("rewrites: " + reason));
-  }
-  std::string_view next() const { return text_.substr(at_, text_.find('\n', at_) - at_); }
-  std::string_view line() {
-    const std::string_view out = next();
-    at_ = std::min(text_.size(), at_ + out.size() + 1);
-    return out;
-  }
   // "%3" at the beginning.
   int node(std::string_view& text) const {
-    int out = -1;
-    if (!text.starts_with("%")) fail("expected a term");
-    const auto read = std::from_chars(text.data() + 1, text.data() + text.size(), out);
-    if (read.ec != std::errc() || out < 0 || out >= terms_) fail("there is no such term");
-    text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
-    return out;
-  }
-  static void take(std::string_view& text, std::string_view what) {
-    if (!text.starts_with(what)) fail("expected '" + std::string(what) + "'");
-    text.remove_prefix(what.size());
+    in_.take(text, "%");
+    return in_.number(text, 0, terms_ - 1);
   }
 
   rewrite_link read_link() {
     rewrite_link out;
-    std::string_view text = line();
-    take(text, "  ");
+    std::string_view text = in_.rest("  ");
     out.from = node(text);
-    take(text, " is ");
+    in_.take(text, " is ");
     out.to = node(text);
-    while (next().starts_with("    ")) {
-      std::string_view step = line().substr(4);
+    while (in_.next().starts_with("    ")) {
+      std::string_view step = in_.rest("    ");
       if (step.starts_with("then ")) {
         step.remove_prefix(5);
         out.then_unchecked = step.ends_with(", unchecked");
@@ -135,16 +121,19 @@ class rewrites_reader {
         break;
       }
       out.steps.push_back(read_step(step));
+      const std::size_t count = out.steps.size();
+      if (count > 1 && !comes_before(out.steps[count - 2], out.steps[count - 1]))
+        in_.fail("each rewrite is stated once, in the order of their terms");
     }
     return out;
   }
   rewrite read_step(std::string_view text) const {
     rewrite out;
     const std::size_t colon = text.rfind(": %");
-    if (colon == std::string_view::npos) fail("expected two terms");
+    if (colon == std::string_view::npos) in_.fail("expected two terms");
     std::string_view name = text.substr(0, colon), sides = text.substr(colon + 2);
     out.left = node(sides);
-    take(sides, " = ");
+    in_.take(sides, " = ");
     out.right = node(sides);
     if (name.ends_with(", by value")) {
       out.by_value = true;
@@ -157,12 +146,12 @@ class rewrites_reader {
       out.name = std::string(name.substr(std::min(name.size(), kind.size() + 1)));
       return out;
     }
-    fail("expected a rule");
+    in_.fail("expected a rule");
   }
 
   std::string_view text_;
+  line_reader<graph_error> in_;
   std::span<const ir::custom_op* const> customs_;
-  std::size_t at_ = 0;
   int terms_ = 0;
 };
 

@@ -3,6 +3,7 @@
 // verifier will (replay_rewrite.hpp), which decides how it is written.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -40,6 +41,10 @@ class rewrite_writer {
       rewrite_link own{node_of(link.from), node_of(link.to), {}, link.then};
       for (std::uint32_t number : eqsat::equalities_between(history_.graph(), link.from, link.to))
         own.steps.push_back(step_of(record().equalities()[number]));
+      std::ranges::sort(own.steps, comes_before);
+      const auto repeated = std::ranges::unique(
+          own.steps, [](const rewrite& a, const rewrite& b) { return !comes_before(a, b); });
+      own.steps.erase(repeated.begin(), repeated.end());
       out_.nests.back().push_back(std::move(own));
     }
   }

@@ -243,7 +243,8 @@ class dim_table {
   }
   constexpr std::size_t size() const { return entries_.size(); }
 
-  // The value of a dim when symbol number i is values[i].
+  // The value of a dim when symbol number i is values[i]; what overflows is the largest number, or
+  // the smallest.
   constexpr std::int64_t evaluate(dim d, std::span<const std::int64_t> values) const {
     if (d.is_constant()) return d.constant();
     const std::span<const std::int64_t> o = operands(d);
@@ -252,12 +253,14 @@ class dim_table {
       case dim_kind::sum: {
         std::int64_t total = 0;
         for (std::size_t i = 0; i < o.size(); i += 2)
-          total += o[i] * evaluate(dim::from_code(o[i + 1]), values);
+          total = detail::saturating_add(
+              total, detail::saturating_mul(o[i], evaluate(dim::from_code(o[i + 1]), values)));
         return total;
       }
       case dim_kind::product: {
         std::int64_t total = 1;
-        for (std::int64_t factor : o) total *= evaluate(dim::from_code(factor), values);
+        for (std::int64_t factor : o)
+          total = detail::saturating_mul(total, evaluate(dim::from_code(factor), values));
         return total;
       }
       case dim_kind::floor_div: {

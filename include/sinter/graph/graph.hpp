@@ -261,9 +261,10 @@ class graph {
   // With the extents at hand where the graph is bound: "[32, 10]"; symbolic while it is traced.
   std::string shape_text(const symbolic_shape& shape) const {
     if (symbol_values.empty()) return dims.to_string(shape);
-    symbolic_shape concrete;
-    for (dim d : shape) concrete.push_back(dim(dims.evaluate(d, symbol_values)));
-    return dims.to_string(concrete);
+    // No dims: of what does not fit, an extent may be negative.
+    shape_vector concrete;
+    for (dim d : shape) concrete.push_back(dims.evaluate(d, symbol_values));
+    return sinter::to_string(concrete);
   }
 
   std::string operand_text(std::span<const int> operands) const {

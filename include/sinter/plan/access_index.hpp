@@ -128,6 +128,9 @@ class access_index {
     return ir::detail::saturating_add(first, ir::detail::saturating_mul(count, step));
   }
 
+  // Of ops whose extents are those of the result.
+  static bool stated(const bound_step& s) { return std::ranges::equal(s.dims, s.result); }
+
   static std::string step_fault(const bound_step& s) {
     const auto& attributes = s.step->attributes;
     const std::size_t rank = s.result.size(), below = s.operand.size();
@@ -151,7 +154,7 @@ class access_index {
         for (std::size_t axis = 0; axis < below; ++axis)
           if (s.operand[axis] != 1 && s.operand[axis] != s.result[axis + rank - below])
             return "broadcast_to of an extent that is not 1";
-        return "";
+        return stated(s) ? "" : "broadcast_to of other extents than the result's";
       case ir::op::slice:
         if (below != rank || attributes.size() != rank || s.dims.size() != 2 * rank)
           return "slice of another rank";
@@ -179,7 +182,8 @@ class access_index {
         return "";
       }
       case ir::op::reshape:
-        return element_count(s.result) == element_count(s.operand) ? "" : "reshape to another size";
+        if (element_count(s.result) != element_count(s.operand)) return "reshape to another size";
+        return stated(s) ? "" : "reshape to other extents than the result's";
       default: return "an op that is no view";
     }
   }

@@ -4,6 +4,7 @@
 // then lies within what calls give it, at all extents of the bucket.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -92,6 +93,18 @@ class graph_comparison {
   std::vector<ir::dim> symbols_;
 };
 
+// The most bytes that the shape of a buffer may take at any extents up to the corner.
+inline std::int64_t most_bytes(const plan& p, const buffer& b,
+                               std::span<const std::int64_t> corner) {
+  ir::dim_table dims = p.dims;
+  for (std::size_t i = 0; i < corner.size(); ++i)
+    dims.describe(static_cast<std::int64_t>(i), {"", {0, corner[i]}});
+  auto out = static_cast<std::int64_t>(size_of(b.type));
+  for (ir::dim d : b.shape)
+    out = ir::detail::saturating_mul(out, std::max<std::int64_t>(0, dims.range(d).high));
+  return out;
+}
+
 }  // namespace detail
 
 /// Throws graph_error, naming the buffer, unless the two are the parts of a plan for `bound` at
@@ -112,6 +125,9 @@ inline void require_plan_of(const ir::graph& bound, std::span<const std::int64_t
         raise(graph_error("a buffer leaves the arena, or is not aligned"));
     if (!fits(*part, symbols) || !fits(*part, corner))
       raise(graph_error("a buffer is too small for the extents of the bucket"));
+    for (const buffer& b : part->buffers)
+      if (static_cast<std::int64_t>(b.bytes) > detail::most_bytes(*part, b, corner))
+        raise(graph_error("a buffer is larger than the extents of the bucket need"));
     if (!part->nests.empty() || part == &replay) verify_memory(*part);
   }
   if (replay.may_alias != find_may_alias(replay, arguments, static_cast<int>(bound.outputs.size())))

@@ -18,6 +18,13 @@
 
 namespace sinter::inline SINTER_ABI::planning::detail {
 
+// The extents at hand as ranges, which saturate where evaluation would overflow.
+inline ir::dim_table at_hand(ir::dim_table dims, std::span<const std::int64_t> symbols) {
+  for (std::size_t i = 0; i < symbols.size(); ++i)
+    dims.describe(static_cast<std::int64_t>(i), {"", {symbols[i], symbols[i]}});
+  return dims;
+}
+
 class schedule_reader {
  public:
   /// `customs`: the custom ops that the text may name.
@@ -119,22 +126,16 @@ class schedule_reader {
     if (elements > extent_limit) in_.fail_at(start, "the shape is too large");
     return out;
   }
-  // Ranges saturate, evaluation does not: the extents at hand as ranges first.
+  // Before anything is evaluated.
   void check(ir::dim d, std::size_t start) const {
     if (d.is_constant()) {
       if (d.constant() > extent_limit) in_.fail_at(start, "the extent is too large");
       return;
     }
     if (!knows_all_symbols()) in_.fail_at(start, "a symbol has no extent");
-    const ir::extent_range r = at_hand().range(d);
+    const ir::extent_range r = at_hand(dims_, symbols_).range(d);
     if (r.high > extent_limit || r.low < -extent_limit)
       in_.fail_at(start, "the extent is too large");
-  }
-  ir::dim_table at_hand() const {
-    ir::dim_table out = dims_;
-    for (std::size_t i = 0; i < symbols_.size(); ++i)
-      out.describe(static_cast<std::int64_t>(i), {"", {symbols_[i], symbols_[i]}});
-    return out;
   }
   bool knows_all_symbols() const {
     for (std::size_t i = 0; i < dims_.size(); ++i)

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sinter/plan/access_index.hpp>
@@ -207,6 +209,8 @@ class item_verifier {
     for (std::size_t i = 0; i < it.loops.size(); ++i) {
       const loop& l = it.loops[i];
       const std::string field = name_of(it) + " loop " + std::to_string(i);
+      require(!l.axes.empty() || it.work == work_kind::custom, field + " axes",
+              "there are none to walk");
       bool parallel = true;
       for (int a : l.axes) {
         require(a >= 0 && static_cast<std::size_t>(a) < it.axes.size(), field + " axes",
@@ -244,6 +248,25 @@ class item_verifier {
     require(vectors <= 1, name_of(it) + " loops", "lanes are mapped twice");
     for (std::size_t a = 0; a < taken.size(); ++a)
       require(taken[a] == 1, name_of(it) + " axis " + std::to_string(a), "is in no loop");
+    check_order(it);
+  }
+
+  // Outer to inner as the nest is walked: in its own order, but for the depth of a product, which
+  // is outside of its columns, and for maps and copies, which are walked as their operands lie
+  // best.
+  void check_order(const iteration& it) const {
+    const planning::nest& n = nest();
+    if (it.work == work_kind::copy || it.work == work_kind::custom) return;
+    if (it.work == work_kind::body && n.kind == nest_kind::tile && n.inner_axes == 0) return;
+    std::vector<int> walked, order(it.axes.size());
+    for (const loop& l : it.loops) walked.insert(walked.end(), l.axes.begin(), l.axes.end());
+    std::iota(order.begin(), order.end(), 0);
+    if (it.work == work_kind::body && !n.axis_order.empty())
+      order.assign(n.axis_order.begin(), n.axis_order.end());
+    if (it.work == work_kind::product && n.kind != nest_kind::streamed)
+      std::iter_swap(order.end() - 1, order.end() - 2);
+    require(walked == order, name_of(it) + " loops",
+            "come in another order than the nest is walked");
   }
 
   // Rows and what is whole in them, as the arrays have them; a kernel gets all rows of a task.
@@ -329,6 +352,11 @@ class item_verifier {
       require(r.iteration >= 0 && static_cast<std::size_t>(r.iteration) < planned.size(),
               field + " iteration", "there is none");
       const iteration& it = item().iterations[static_cast<std::size_t>(r.iteration)];
+      if (i > 0) {
+        const reduction_plan& before = item().reductions[i - 1];
+        require(std::pair(before.iteration, before.step) <= std::pair(r.iteration, r.step), field,
+                "reductions come in the order of their steps");
+      }
       auto& own = planned[static_cast<std::size_t>(r.iteration)];
       require(std::ranges::find(own, r.step) == own.end(), field + " step", "is planned twice");
       own.push_back(r.step);

@@ -171,9 +171,12 @@ class schedule_verifier {
         require(d.kind == dependency_kind::data ? conflicts.is_data(d, number)
                                                 : conflicts.is_order(d, number),
                 field, "there is nothing to wait for");
+        require(std::ranges::count(item().depends_on, d) == 1, field, "is there twice");
         waiting.add(d.item);
       }
-      for (const dependency& d : conflicts.of(number)) {
+      const std::vector<dependency> needed = conflicts.of(number);
+      check_sequence(needed);
+      for (const dependency& d : needed) {
         const auto stated = std::ranges::find(item().depends_on, d);
         if (d.kind == dependency_kind::data ? stated == item().depends_on.end()
                                             : !waiting.has(d.item))
@@ -186,6 +189,17 @@ class schedule_verifier {
     const critical_path path = find_critical_path(s_.plan, all);
     expect("critical path", "nanoseconds", s_.critical.nanoseconds, path.nanoseconds);
     if (s_.critical.items != path.items) fail("critical path", "items", "another chain is longer");
+  }
+
+  // Those of the item that are among `all` come in their order.
+  void check_sequence(const std::vector<dependency>& all) const {
+    auto last = all.begin();
+    for (const dependency& d : item().depends_on) {
+      const auto found = std::ranges::find(all, d);
+      if (found == all.end()) continue;
+      require(found >= last, "dependencies", "come in another order");
+      last = found;
+    }
   }
 
   // Old values of an assigned argument are read before it is overwritten.

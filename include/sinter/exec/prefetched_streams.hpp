@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Which operands a tile program fetches ahead.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <sinter/exec/schedule_tile.hpp>
+#include <sinter/exec/tile_program.hpp>
+
+namespace sinter::inline SINTER_ABI::exec {
+
+namespace detail {
+
+inline bool is_streamed(const tile_program& p, int stream) {
+  return std::ranges::any_of(
+      p.commands, [&](const command& c) { return c.mode.streaming && c.target.index == stream; });
+}
+
+}  // namespace detail
+
+// Streams whose next tile is fetched while this one is computed: only where it comes from memory,
+// since in L2 prefetching just costs instructions, and where a tile is what several commands work
+// on, so that the hardware sees no steady stream. (Layer norm over 12 MB: 0.6 ms with, 1.2
+// without; relu(x + b) over 8 MB, a steady stream, 0.23 with and 0.21 without.)
+inline void choose_prefetched(const tile_schedule& s, tile_program& p) {
+  p.prefetched.clear();
+  p.prefetch_steps = 0;
+  int commands = 0;
+  for (const command_range& phase : p.phase_lists) commands += phase.size();
+  const bool streams_by = s.facts().kind == geometry::free || s.facts().kind == geometry::rows;
+  if (streams_by && commands > 1 && streamed_bytes(p) > cache_resident_bytes)
+    for (int i = 0; i < static_cast<int>(p.streams.size()); ++i) {
+      const stream& each = p.streams[static_cast<std::size_t>(i)];
+      if (each.buffer < 0 || each.extent() != value_class::full || each.invariant ||
+          detail::is_streamed(p, i))
+        continue;
+      if (each.linear && each.step == 1 && (p.tile_rows == 1 || (each.dense && s.whole_rows())))
+        p.prefetched.push_back({i, 0});
+    }
+  if (p.prefetched.empty()) return;
+  for (const command_range& phase : p.phase_lists)
+    if (s.whole_rows() || &phase == &p.phase_lists.front())
+      p.prefetch_steps += phase.last - phase.first;
+  for (prefetched_stream& fetched : p.prefetched) {
+    const std::int64_t bytes =
+        p.tile_rows * p.chunk *
+        static_cast<std::int64_t>(p.streams[static_cast<std::size_t>(fetched.stream)].element_size);
+    fetched.bytes_per_step = (bytes / std::max(1, p.prefetch_steps) + 63) / 64 * 64;
+  }
+}
+
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// The places of values in the scratch memory of a tile program, counted while its commands are
+// emitted, and where each of them then lies.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <sinter/exec/slot_assigner.hpp>
+#include <sinter/exec/tile_program.hpp>
+
+namespace sinter::inline SINTER_ABI::exec {
+
+class tile_places {
+ public:
+  void clear() {
+    kept_sizes_.clear();
+    row_slots_ = single_slots_ = pinned_slots_ = virtual_slots_ = 0;
+    slots_.clear();
+    accumulators_ = 0;
+  }
+  // Upper bounds, so that binding to other shapes allocates nothing.
+  void reserve(std::size_t steps, std::size_t stores) {
+    kept_sizes_.reserve(steps);
+    slots_.reserve(3 * steps + 2 * stores);
+  }
+
+  // Of the phase at hand; values that are not alive together share one.
+  location slot(dtype type) {
+    return {memory::slot, value_class::full, size_byte(type), virtual_slots_++};
+  }
+  location pinned_slot(dtype type) {
+    return {memory::slot, value_class::full, size_byte(type),
+            slot_assigner::pinned + pinned_slots_++};
+  }
+  location row_slot(dtype type) {
+    return {memory::row_slot, value_class::row, size_byte(type), row_slots_++};
+  }
+  location single_slot(dtype type) {
+    return {memory::single_slot, value_class::single, size_byte(type), single_slots_++};
+  }
+  location kept(dtype type) {
+    kept_sizes_.push_back(size_byte(type));
+    return {memory::kept, value_class::full, size_byte(type),
+            static_cast<int>(kept_sizes_.size()) - 1};
+  }
+  // Bytes for the accumulators of one reduction: where they begin.
+  std::size_t accumulators(std::size_t bytes) {
+    const std::size_t begin = accumulators_;
+    accumulators_ += round_up(bytes);
+    return begin;
+  }
+  static std::uint8_t size_byte(dtype type) { return static_cast<std::uint8_t>(size_of(type)); }
+
+  void begin_phase() { virtual_slots_ = 0; }
+  void end_phase(tile_program& p, command_range commands) {
+    slots_.assign(p, commands, virtual_slots_);
+  }
+
+  // When all commands are there. `largest`: bytes of an element.
+  void lay_out(tile_program& p, std::size_t largest) {
+    slots_.place_pinned(p, pinned_slots_);
+    p.lay_row_steps();
+    const auto rows = static_cast<std::size_t>(p.row_capacity);
+    const auto elements =
+        static_cast<std::size_t>(p.tile_rows * std::max<std::int64_t>(1, p.chunk));
+    // One line more: slots that lie whole pages apart make loads wait for unrelated stores (4 KiB
+    // aliasing).
+    p.slot_bytes = round_up(elements * largest) + 64;
+    constexpr auto padding = static_cast<std::size_t>(row_padding);
+    p.row_slot_bytes = (rows + padding - 1) / padding * padding * 8;
+    std::size_t end = round_up(p.streams.size() * (rows + 1) *
+                               sizeof(std::int64_t));  // offsets of rows, and of the next
+    const auto take = [&](std::size_t bytes) {
+      const std::size_t begin = end;
+      end += round_up(bytes);
+      return begin;
+    };
+    p.rows_offset = take(static_cast<std::size_t>(row_slots_) * p.row_slot_bytes);
+    p.accumulators_bytes = accumulators_;
+    p.accumulators_offset = take(accumulators_);
+    p.singles_offset = take(static_cast<std::size_t>(single_slots_) * 8);
+    p.slots_offset = take(static_cast<std::size_t>(slots_.count()) * p.slot_bytes);
+    p.kept_offsets.clear();
+    for (std::uint8_t size : kept_sizes_)
+      p.kept_offsets.push_back(
+          take(static_cast<std::size_t>(p.tile_rows * p.axes.columns) * size + 64));
+    p.scratch_bytes = end;
+  }
+
+ private:
+  using memory = location::memory;
+
+  static std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+  std::vector<std::uint8_t> kept_sizes_;
+  slot_assigner slots_;
+  int row_slots_ = 0, single_slots_ = 0, pinned_slots_ = 0, virtual_slots_ = 0;
+  std::size_t accumulators_ = 0;
+};
+
+}  // namespace sinter::inline SINTER_ABI::exec
