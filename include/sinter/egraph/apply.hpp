@@ -6,7 +6,7 @@
 #pragma once
 
 #include <array>
-#include <bitset>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,27 +18,28 @@ namespace sinter::inline SINTER_ABI::eqsat {
 
 /// How many matches are applied side by side at most. 16 to 64 are equally fast.
 inline constexpr std::size_t match_block = 32;
+static_assert(match_block <= 32, "change_counter has a bit for each");
 
 /// Counts the matches that changed an e-graph, block by block: a match is applied in several steps,
 /// any of which may.
 class change_counter {
  public:
   void start_block() {
-    before_ += changed_.count();
-    changed_.reset();
+    before_ = total();
+    changed_ = 0;
   }
   /// Runs a step of match m of the block.
   template <class Graph, class Step>
   void note(const Graph& graph, std::size_t m, Step&& step) {
     const std::uint64_t revision = graph.revision();
     step();
-    if (graph.revision() != revision) changed_.set(m);
+    if (graph.revision() != revision) changed_ |= std::uint32_t{1} << m;
   }
-  std::size_t total() const { return before_ + changed_.count(); }
+  std::size_t total() const { return before_ + static_cast<std::size_t>(std::popcount(changed_)); }
 
  private:
-  std::bitset<match_block> changed_;
-  std::size_t before_ = 0;  // of the blocks before
+  std::uint32_t changed_ = 0;  // a bit for each match of the block
+  std::size_t before_ = 0;     // of the blocks before
 };
 
 /// A match as the runner stores it: roots, then class variables, then payload variables.

@@ -25,10 +25,10 @@
 #include <sinter/egraph/hashcons.hpp>
 #include <sinter/egraph/language.hpp>
 #include <sinter/egraph/proof_hooks.hpp>
-#include <sinter/egraph/proof_record.hpp>
 #include <sinter/egraph/union_find.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/large_vector.hpp>
+#include <sinter/support/opaque_value.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -158,7 +158,7 @@ class egraph {
   bool node_limit_reached() const { return node_limit_reached_; }
 
   /// What is recorded for explanations; null if nothing is, see `record_proofs`.
-  const proof_record* proofs() const { return proofs_ ? &*proofs_ : nullptr; }
+  const proof_record* proofs() const { return proofs_.get(); }
 
   // For the matcher and the runner.
 
@@ -388,7 +388,7 @@ class egraph {
   bool node_limit_reached_ = false;
 
   const proof_hooks<Language>* hooks_ = nullptr;  // set while proofs are recorded
-  std::optional<proof_record> proofs_;
+  opaque_value<proof_record> proofs_;             // proof_record.hpp
 };
 
 template <class Language>
@@ -408,8 +408,8 @@ bool egraph<Language>::join(class_id a, class_id b) {
   ++revision_;
 
   const merge_result merged = merge_data(data_[winner], data_[loser]);
-  if (proofs_) [[unlikely]]
-    proofs_->classes_joined(winner, loser, merged);
+  if (hooks_ != nullptr) [[unlikely]]
+    hooks_->classes_joined(*this, winner, loser, merged);
   class_record& lost = class_records_[loser];
   class_record& won = class_records_[winner];
 

@@ -17,8 +17,16 @@ namespace sinter::inline SINTER_ABI::eqsat {
 
 using class_id = std::uint32_t;
 using node_id = std::uint32_t;
+/// A term as it was written, apart from what it is equal to: only proofs know of them.
+using term_id = std::uint32_t;
 
 inline constexpr std::uint32_t no_id = std::numeric_limits<std::uint32_t>::max();
+
+/// A class, by the id that was given out for it, and the term that it was given out for.
+struct class_term {
+  class_id id = no_id;
+  term_id term = no_id;
+};
 
 /// One row of a language's operator table.
 struct operator_info {

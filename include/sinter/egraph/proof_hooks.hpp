@@ -18,6 +18,9 @@ namespace sinter::inline SINTER_ABI::eqsat {
 template <class Language>
 class runner;
 
+/// What is recorded; see proof_record.hpp.
+class proof_record;
+
 /// Sets the hooks; see proof_recorder.hpp.
 template <class Language>
 class proof_recorder;
@@ -32,6 +35,8 @@ struct proof_hooks {
                        std::span<const class_id> children, reason why);
   bool (*unite)(graph&, class_id a, class_id b);
   void (*congruent)(graph&, node_id a, node_id b);
+  void (*classes_joined)(graph&, class_id winner, class_id loser, merge_result merged);
+  void (*data_from)(graph&, class_id canonical, node_id node);
   void (*modify)(graph&, class_id canonical);
   void (*search)(runner<Language>&, std::size_t rule, std::uint32_t previous_epoch);
   bool (*apply)(runner<Language>&, std::size_t rule, reason why);

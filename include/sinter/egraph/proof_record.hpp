@@ -23,12 +23,6 @@
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
-/// A class, by the id that was given out for it, and the term that it was given out for.
-struct class_term {
-  class_id id = no_id;
-  term_id term = no_id;
-};
-
 enum class equality_kind : std::uint8_t {
   congruence,  ///< same operator, children equal before
   rule,
@@ -242,7 +236,8 @@ class proof_record {
   // For each child of `left`, a child of `right` that is known to be equal. no_id for the identity.
   std::uint32_t pair_children(term_id left, term_id right, bool commutative) {
     const auto a = terms_[left].children, b = terms_[right].children;
-    if (std::ranges::equal(a, b, [this](term_id x, term_id y) { return connected(x, y); })) {
+    if (std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                   [this](term_id x, term_id y) { return connected(x, y); })) {
       return no_id;
     }
     const auto start = static_cast<std::uint32_t>(permutations_.size());

@@ -60,6 +60,9 @@ class proof_recorder {
   static void same_node(graph& g, term_id term, node_id found) {
     g.proofs_->same_node(term, found, Language::operators[g.nodes_[found].op].commutative);
   }
+  static void data_from(graph& g, class_id canonical, node_id node) {
+    g.proofs_->data_from(canonical, node);
+  }
 
  private:
   static class_id add_meant(graph& g, std::uint16_t op, std::uint32_t payload,
@@ -91,6 +94,10 @@ class proof_recorder {
   }
   static void congruent(graph& g, node_id a, node_id b) {
     same_node(g, g.proofs_->node_term(a), b);
+  }
+
+  static void classes_joined(graph& g, class_id winner, class_id loser, merge_result merged) {
+    g.proofs_->classes_joined(winner, loser, merged);
   }
 
   static void modify(graph& g, class_id canonical) {
@@ -158,7 +165,9 @@ class proof_recorder {
   }
 
   static constexpr proof_hooks<Language> hooks{
-      add_meant, add_meant_to_class, unite_meant, congruent, modify, search, apply,
+      add_meant,      add_meant_to_class, unite_meant, congruent,
+      classes_joined, data_from,          modify,      search,
+      apply,
   };
 };
 

@@ -7,9 +7,9 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +22,7 @@
 #include <sinter/egraph/rule.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/large_vector.hpp>
+#include <sinter/support/steady_time.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -49,7 +50,6 @@ class runner {
 
  private:
   friend class proof_recorder<Language>;
-  using clock = std::chrono::steady_clock;
 
   struct rule_state {
     std::uint32_t last_search = 0;  // epoch of the last search whose matches were all applied
@@ -110,8 +110,9 @@ class runner {
   void start(const limits& limit, const scheduler& schedule) {
     limit_ = limit;
     schedule_ = schedule;
-    deadline_ = limit.time > clock::time_point::max() - clock::now() ? clock::time_point::max()
-                                                                     : clock::now() + limit.time;
+    const std::int64_t now = steady_nanoseconds();
+    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+    deadline_ = limit.time.nanoseconds > never - now ? never : now + limit.time.nanoseconds;
     out_of_time_ = false;
     saturated_ = false;
     result_ = {};
@@ -167,7 +168,7 @@ class runner {
         states_.begin(), states_.end(),
         [&](const rule_state& state) { return !state.disabled && state.last_search == previous; });
     if (any_recent) candidates_.build(graph_, touched_, depth_, inner_operators_);
-    auto last_time = clock::now();
+    std::int64_t last_time = steady_nanoseconds();
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       states_[i].searched = false;
       states_[i].first_match = states_[i].end_match = matches_.size();
@@ -179,8 +180,8 @@ class runner {
       } else {
         graph_.hooks()->search(*this, i, previous);
       }
-      const auto now = clock::now();
-      result_.rules[i].seconds += seconds(now - last_time);
+      const std::int64_t now = steady_nanoseconds();
+      result_.rules[i].seconds += in_seconds(now - last_time);
       last_time = now;
       if (now >= deadline_) out_of_time_ = true;
     }
@@ -221,12 +222,12 @@ class runner {
 
   void apply() {
     if (out_of_time_) return;
-    auto last_time = clock::now();
+    std::int64_t last_time = steady_nanoseconds();
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       if (!states_[i].searched) continue;
       const bool complete = apply_rule(i);
-      const auto now = clock::now();
-      result_.rules[i].seconds += seconds(now - last_time);
+      const std::int64_t now = steady_nanoseconds();
+      result_.rules[i].seconds += in_seconds(now - last_time);
       last_time = now;
       if (!complete) return;
       states_[i].last_search = graph_.epoch();
@@ -285,18 +286,18 @@ class runner {
   }
 
   bool expired() {
-    if (!out_of_time_) out_of_time_ = clock::now() >= deadline_;
+    if (!out_of_time_) out_of_time_ = steady_nanoseconds() >= deadline_;
     return out_of_time_;
   }
 
-  static double seconds(clock::duration time) {
-    return std::chrono::duration<double>(time).count();
+  static double in_seconds(std::int64_t nanoseconds) {
+    return 1e-9 * static_cast<double>(nanoseconds);
   }
   template <class Work>
   static void timed(double& total, Work&& work) {
-    const auto begin = clock::now();
+    const std::int64_t begin = steady_nanoseconds();
     work();
-    total += seconds(clock::now() - begin);
+    total += in_seconds(steady_nanoseconds() - begin);
   }
 
   egraph<Language>& graph_;
@@ -304,7 +305,7 @@ class runner {
   std::vector<rule_state> states_;
   limits limit_;
   scheduler schedule_;
-  clock::time_point deadline_;
+  std::int64_t deadline_ = 0;
   bool out_of_time_ = false;
   bool saturated_ = false;
   std::size_t refused_before_ = 0;

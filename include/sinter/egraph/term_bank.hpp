@@ -22,7 +22,8 @@ class term_bank {
     const term_id found = table_.find(hash, [&](term_id id) {
       const term_view known = terms_[id];
       return known.op == op && known.payload == payload &&
-             std::ranges::equal(known.children, children);
+             std::equal(known.children.begin(), known.children.end(), children.begin(),
+                        children.end());
     });
     if (found != no_id) return found;
     const term_id made = terms_.append(op, payload, children);

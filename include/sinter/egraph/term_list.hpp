@@ -9,11 +9,9 @@
 #include <span>
 #include <vector>
 
-#include <sinter/support/abi.hpp>
+#include <sinter/egraph/enode.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
-
-using term_id = std::uint32_t;
 
 /// One term. `children` is valid until something is appended to its list.
 struct term_view {
