@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <utility>
 
@@ -38,11 +37,13 @@ class storage {
   }
 
   /// `bytes` bytes from `first` on, which live as long as `owner` does, to be read only: nobody
-  /// writes through `data()`, and they do not change. At any address.
-  storage(const std::byte* first, std::size_t bytes, std::shared_ptr<const void> owner) {
-    void* memory = ::operator new(sizeof(header), std::align_val_t{storage_alignment});
-    block_ = ::new (memory) header(const_cast<std::byte*>(first), bytes);
-    block_->owner = std::move(owner);
+  /// writes through `data()`, and they do not change. At any address. The owner is moved, and
+  /// destroyed with the last handle.
+  template <class Owner>
+  storage(const std::byte* first, std::size_t bytes, Owner owner)
+      : storage(borrowed{}, first, bytes) {
+    block_->owner = new Owner(std::move(owner));
+    block_->drop_owner = [](void* at) { delete static_cast<Owner*>(at); };
   }
 
   storage(const storage& other) noexcept : block_(other.block_) {
@@ -109,6 +110,12 @@ class storage {
   }
 
  private:
+  struct borrowed {};
+  storage(borrowed, const std::byte* first, std::size_t bytes) {
+    void* memory = ::operator new(sizeof(header), std::align_val_t{storage_alignment});
+    block_ = ::new (memory) header(const_cast<std::byte*>(first), bytes);
+  }
+
   // The header fills a whole line, which keeps the bytes behind it aligned and its counter off
   // their cache line.
   struct alignas(storage_alignment) header {
@@ -117,12 +124,14 @@ class storage {
     header& operator=(const header&) = delete;
     ~header() {
       if (content_counter* own = counter.load(std::memory_order_acquire)) own->end();
+      if (drop_owner != nullptr) drop_owner(owner);
     }
     std::atomic<std::size_t> handles{1};
     std::byte* first;
     std::size_t bytes;
     std::atomic<content_counter*> counter{nullptr};  // made when somebody asks for contents
-    std::shared_ptr<const void> owner;               // of bytes that are not behind the header
+    void* owner = nullptr;                           // of bytes that are not behind the header
+    void (*drop_owner)(void*) = nullptr;
   };
 
   header* block_ = nullptr;
