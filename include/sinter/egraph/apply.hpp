@@ -9,10 +9,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/rule.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -63,7 +63,7 @@ class rule_applier {
 
   /// Applies at most `match_block` matches that lie one after the other. Throws `node_limit_error`
   /// where the e-graph is full; what was added until then stays.
-  void apply(std::span<const std::uint32_t> matches) {
+  void apply(span<const std::uint32_t> matches) {
     matches_ = matches;
     count_ = matches.size() / layout_.size();
     changes_.start_block();
@@ -101,7 +101,7 @@ class rule_applier {
     column payload;
     std::array<column, max_terms> children;
 
-    std::span<const class_id> child_classes(std::size_t m, class_row& row) const {
+    span<const class_id> child_classes(std::size_t m, class_row& row) const {
       for (std::size_t i = 0; i < arity; ++i) row[i] = children[i][m];
       return {row.data(), arity};
     }
@@ -191,7 +191,7 @@ class rule_applier {
   const rule<Language>& rule_;
   match_layout layout_;
   reason why_;
-  std::span<const std::uint32_t> matches_;                         // the block
+  span<const std::uint32_t> matches_;                              // the block
   std::size_t count_ = 0;                                          // of its matches
   std::array<std::array<class_id, match_block>, max_terms> made_;  // by term of the right side
   change_counter changes_;

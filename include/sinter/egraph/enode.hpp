@@ -8,10 +8,10 @@
 
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string_view>
 
 #include <sinter/support/abi.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -40,7 +40,7 @@ struct operator_info {
 struct enode_view {
   std::uint16_t op = 0;
   std::uint32_t payload = 0;
-  std::span<const class_id> children;
+  span<const class_id> children;
   node_id id = no_id;  ///< no_id while the node is being made
 };
 

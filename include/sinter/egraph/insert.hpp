@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
 #include <utility>
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -93,7 +93,7 @@ void egraph<Language>::insert_node(class_id owner, const canonical_node& node, r
 template <class Language>
 template <bool Recorded>
 class_id egraph<Language>::add_node(std::uint16_t op, std::uint32_t payload,
-                                    std::span<const class_id> children, reason why, term_id term) {
+                                    span<const class_id> children, reason why, term_id term) {
   const canonical_node node(*this, op, payload, children);
   if (const node_id found = find_node(node); found != no_id) {
     const class_id owner = nodes_[found].owner;
@@ -119,8 +119,7 @@ class_id egraph<Language>::add_node(std::uint16_t op, std::uint32_t payload,
 template <class Language>
 template <bool Recorded>
 bool egraph<Language>::add_node_to_class(class_term target, std::uint16_t op, std::uint32_t payload,
-                                         std::span<const class_id> children, reason why,
-                                         term_id term) {
+                                         span<const class_id> children, reason why, term_id term) {
   const canonical_node node(*this, op, payload, children);
   if (const node_id found = find_node(node); found != no_id) {
     const class_id owner = nodes_[found].owner;

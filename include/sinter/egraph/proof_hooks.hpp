@@ -8,10 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include <sinter/egraph/enode.hpp>
 #include <sinter/egraph/language.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -29,10 +29,10 @@ template <class Language>
 struct proof_hooks {
   using graph = egraph<Language>;
 
-  class_id (*add)(graph&, std::uint16_t op, std::uint32_t payload,
-                  std::span<const class_id> children, reason why);
+  class_id (*add)(graph&, std::uint16_t op, std::uint32_t payload, span<const class_id> children,
+                  reason why);
   bool (*add_to_class)(graph&, class_id target, std::uint16_t op, std::uint32_t payload,
-                       std::span<const class_id> children, reason why);
+                       span<const class_id> children, reason why);
   bool (*unite)(graph&, class_id a, class_id b);
   void (*congruent)(graph&, node_id a, node_id b);
   void (*classes_joined)(graph&, class_id winner, class_id loser, merge_result merged);

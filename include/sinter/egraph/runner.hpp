@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +21,7 @@
 #include <sinter/egraph/rule.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/large_vector.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/support/steady_time.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
@@ -31,7 +31,7 @@ namespace sinter::inline SINTER_ABI::eqsat {
 template <class Language>
 class runner {
  public:
-  runner(egraph<Language>& graph, std::span<const rule<Language>> rules)
+  runner(egraph<Language>& graph, span<const rule<Language>> rules)
       : graph_(graph), rules_(rules), states_(rules.size()) {}
 
   /// Switches the rules of this name off or on. Throws `sinter::error` if there is none.
@@ -245,7 +245,7 @@ class runner {
 
   template <class Applier>
   bool apply_matches(std::size_t i, Applier& applier) {
-    const std::span<const std::uint32_t> all(matches_.data(), states_[i].end_match);
+    const span<const std::uint32_t> all(matches_.data(), states_[i].end_match);
     const std::size_t block = match_block * match_layout::of(rules_[i]).size();
     bool complete = true;
     attempt<node_limit_error>(
@@ -301,7 +301,7 @@ class runner {
   }
 
   egraph<Language>& graph_;
-  std::span<const rule<Language>> rules_;
+  span<const rule<Language>> rules_;
   std::vector<rule_state> states_;
   limits limit_;
   scheduler schedule_;
@@ -320,8 +320,8 @@ class runner {
 
 /// Saturates `graph` with `rules`.
 template <class Language>
-report saturate(egraph<Language>& graph, std::span<const rule<Language>> rules,
-                const limits& limit = {}, const scheduler& schedule = {}) {
+report saturate(egraph<Language>& graph, span<const rule<Language>> rules, const limits& limit = {},
+                const scheduler& schedule = {}) {
   return runner<Language>(graph, rules).run(limit, schedule);
 }
 template <class Language>

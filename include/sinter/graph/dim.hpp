@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +14,7 @@
 
 #include <sinter/graph/extent_range.hpp>
 #include <sinter/support/inline_vector.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/tensor/extents.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
@@ -45,7 +45,7 @@ using symbolic_shape = inline_vector<dim, max_rank>;
 
 // From a pointer and a count: iterators of a span cost constant evaluation 15 statements per
 // extent.
-constexpr symbolic_shape to_shape(std::span<const dim> extents) {
+constexpr symbolic_shape to_shape(span<const dim> extents) {
   const dim* const first = extents.data();
   return symbolic_shape(first, first + extents.size());
 }
@@ -98,7 +98,7 @@ class dim_table {
   /// it is one, until something depends on it. Also true for products of such symbols.
   constexpr bool is_open(dim d) const {
     if (d.is_constant()) return false;
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     if (kind(d) == dim_kind::symbol) {
       const extent_range r = symbol_range(o[0]);
       return r.holds(1) && r.low < r.high && !(r == extent_range{});
@@ -208,7 +208,7 @@ class dim_table {
   // Bounds of the value of d, from the ranges of its symbols.
   constexpr extent_range range(dim d) const {
     if (d.is_constant()) return {d.constant(), d.constant()};
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     const auto part = [&](std::size_t i) { return range(dim::from_code(o[i])); };
     switch (kind(d)) {
       case dim_kind::symbol: return symbol_range(o[0]);
@@ -237,16 +237,16 @@ class dim_table {
   }
 
   constexpr dim_kind kind(dim expression) const { return entries_[expression.index()].kind; }
-  constexpr std::span<const std::int64_t> operands(dim expression) const {
+  constexpr span<const std::int64_t> operands(dim expression) const {
     const entry& e = entries_[expression.index()];
     return {pool_.data() + e.first, static_cast<std::size_t>(e.count)};
   }
   constexpr std::size_t size() const { return entries_.size(); }
 
   // The value of a dim when symbol number i is values[i].
-  constexpr std::int64_t evaluate(dim d, std::span<const std::int64_t> values) const {
+  constexpr std::int64_t evaluate(dim d, span<const std::int64_t> values) const {
     if (d.is_constant()) return d.constant();
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     switch (kind(d)) {
       case dim_kind::symbol: return values[static_cast<std::size_t>(o[0])];
       case dim_kind::sum: {
@@ -278,9 +278,9 @@ class dim_table {
   }
 
   // The same expression in this table after every symbol number i was replaced by replacement[i].
-  constexpr dim substitute(const dim_table& from, dim d, std::span<const dim> replacement) {
+  constexpr dim substitute(const dim_table& from, dim d, span<const dim> replacement) {
     if (d.is_constant()) return d;
-    const std::span<const std::int64_t> o = from.operands(d);
+    const span<const std::int64_t> o = from.operands(d);
     const auto sub_term = [&](std::size_t i) {
       return substitute(from, dim::from_code(o[i]), replacement);
     };
@@ -312,7 +312,7 @@ class dim_table {
 
   std::string to_string(dim d) const {
     if (d.is_constant()) return std::to_string(d.constant());
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     const auto text = [&](std::size_t i) { return to_string(dim::from_code(o[i])); };
     switch (kind(d)) {
       case dim_kind::symbol: return symbol_name(o[0]);
@@ -361,7 +361,7 @@ class dim_table {
   };
   using terms = std::vector<term>;
 
-  constexpr dim intern(dim_kind kind, std::span<const std::int64_t> operands) {
+  constexpr dim intern(dim_kind kind, span<const std::int64_t> operands) {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       const entry& e = entries_[i];
       if (e.kind == kind && static_cast<std::size_t>(e.count) == operands.size() &&
@@ -376,7 +376,7 @@ class dim_table {
     return dim::expression(entries_.size() - 1);
   }
   constexpr dim intern(dim_kind kind, std::initializer_list<std::int64_t> operands) {
-    return intern(kind, std::span<const std::int64_t>(operands.begin(), operands.size()));
+    return intern(kind, span<const std::int64_t>(operands.begin(), operands.size()));
   }
 
   static constexpr void insert(terms& out, term t) {
@@ -395,7 +395,7 @@ class dim_table {
   constexpr void append_terms(terms& out, dim d, std::int64_t factor) const {
     if (d.is_constant()) return insert(out, {detail::saturating_mul(factor, d.constant()), one});
     if (kind(d) != dim_kind::sum) return insert(out, {factor, d.code()});
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     for (std::size_t i = 0; i < o.size(); i += 2)
       insert(out, {detail::saturating_mul(factor, o[i]), o[i + 1]});
   }
@@ -426,7 +426,7 @@ class dim_table {
     if (monomial == one) return;
     const dim d = dim::from_code(monomial);
     if (kind(d) != dim_kind::product) return out.push_back(monomial);
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     out.insert(out.end(), o.begin(), o.end());
   }
 
@@ -470,7 +470,7 @@ class dim_table {
   constexpr void append_atoms(std::vector<std::int64_t>& out, dim d) const {
     if (d == dim(1)) return;
     if (d.is_constant() || kind(d) != dim_kind::broadcast) return out.push_back(d.code());
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     out.insert(out.end(), o.begin(), o.end());
   }
 
@@ -481,7 +481,7 @@ class dim_table {
     return product ? "(" + to_string(d) + ")" : to_string(d);
   }
 
-  std::string join(std::span<const std::int64_t> o, const char* separator, const char* open,
+  std::string join(span<const std::int64_t> o, const char* separator, const char* open,
                    const char* close) const {
     std::string out = open;
     for (std::size_t i = 0; i < o.size(); ++i)
