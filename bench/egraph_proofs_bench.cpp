@@ -2,6 +2,7 @@
 // What recording proofs costs: egglog's math-microbenchmark without and with it, and explaining and
 // checking 100 random equalities of the e-graph afterwards. A file of its own: GCC inlines less of
 // the saturation where it sees the recording one too.
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <random>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Explanations: what the e-graph records, what `explain` makes of it, and that the checker accepts
 // it and nothing else.
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <random>

@@ -308,7 +308,7 @@ TEST_CASE("regions of a traced function with dynamic extents are found after bin
   for (const auto& [shape, width] :
        {std::pair{shape_vector{4, 6}, 6}, {shape_vector{4, 1}, 1}, {shape_vector{4, 6}, 1}}) {
     const std::array shapes{shape, shape_vector{width}};
-    graph bound = bind(traced, shapes);
+    graph bound = ir::bind(traced, shapes);
     loaded l;
     l.egraph.language().terms() = bound;
     l.outputs.push_back(l.egraph.language().add(l.egraph, bound.outputs[0].node));

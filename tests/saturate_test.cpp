@@ -2,6 +2,7 @@
 // The runner: exact growth on a published benchmark, limits, schedulers, conditions, computed
 // sides, semi-naive search.
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <random>

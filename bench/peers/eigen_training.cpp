@@ -2,6 +2,7 @@
 // Training steps by hand: forward, softmax and cross entropy, backward, gradient descent.
 #include <cmath>
 #include <cstdint>
+#include <memory>
 
 #include "eigen.hpp"
 

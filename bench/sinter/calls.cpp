@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a call costs where there is next to nothing to compute, and what the first call pays.
+#include <memory>
 #include <optional>
 
 #include "side.hpp"

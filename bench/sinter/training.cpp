@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Training steps: forward, cross entropy, backward, gradient descent in place.
+#include <memory>
+
 #include "side.hpp"
 #include "steps.hpp"
 

@@ -7,10 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include <sinter/autodiff/rules.hpp>
 #include <sinter/support/flat_vector.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -19,7 +19,7 @@ namespace forward {
 /// One node during the pass: `tangents` has a node per operand, or -1 where it has none.
 struct pushforward {
   value result;
-  std::span<const int> tangents;
+  span<const int> tangents;
 
   constexpr graph& owner() const { return *result.owner; }
   constexpr value operand(int i) const { return {result.owner, result.owner->input(result.id, i)}; }
@@ -49,7 +49,7 @@ constexpr value symmetric(const pushforward& p) {
 }
 
 // The op itself, applied to `in`: for what is linear in them.
-constexpr value same_op(const pushforward& p, std::span<const int> in) {
+constexpr value same_op(const pushforward& p, span<const int> in) {
   graph& g = p.owner();
   const auto own = g.attributes(p.result.id);
   const auto own_dims = g.node_dims(p.result.id);
@@ -176,7 +176,7 @@ constexpr value tangent_of(const pushforward& p) {
 
 /// The tangent of node `y` for tangents of other nodes: pairs of a node and its tangent, as the
 /// inputs of jvp have them. A node that has one and depends on others that do gets the sum.
-constexpr int tangent(graph& g, int y, std::span<const int> pairs) {
+constexpr int tangent(graph& g, int y, span<const int> pairs) {
   flat_vector<int> of(static_cast<std::size_t>(y) + 1, -1);
   int first = y + 1;
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {

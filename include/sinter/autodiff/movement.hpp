@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sinter/autodiff/adjoint.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir::backward {
 
@@ -25,7 +26,7 @@ constexpr void sum_to(const pullback& p) {
   p.add(0, ir::broadcast_to(p.adjoint, p.operand(0).shape()));
 }
 
-constexpr symbolic_shape every_second_dim(std::span<const dim> pairs, std::size_t first) {
+constexpr symbolic_shape every_second_dim(span<const dim> pairs, std::size_t first) {
   symbolic_shape out;
   for (std::size_t i = first; i < pairs.size(); i += 2) out.push_back(pairs[i]);
   return out;

@@ -5,10 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include <sinter/autodiff/rules.hpp>
 #include <sinter/support/flat_vector.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -20,7 +20,7 @@ constexpr value ones_like(value x) { return broadcast_to(constant_like(x, 1), x.
 
 // Marks the nodes between a variable and the loss: floats that depend on a variable through
 // differentiable ops. Only they get adjoints, so nothing is built that no gradient needs.
-constexpr adjoint_table mark_active(graph& g, int loss, std::span<const int> variables, int first) {
+constexpr adjoint_table mark_active(graph& g, int loss, span<const int> variables, int first) {
   adjoint_table table(g, loss);
   for (int x : variables) table.activate(x);
   for (int id = first + 1; id <= loss; ++id) {
@@ -33,13 +33,13 @@ constexpr adjoint_table mark_active(graph& g, int loss, std::span<const int> var
   return table;
 }
 
-constexpr bool contains(std::span<const int> list, int id) {
+constexpr bool contains(span<const int> list, int id) {
   for (int each : list)
     if (each == id) return true;
   return false;
 }
 
-constexpr void sweep_down(graph& g, adjoint_table& table, std::span<const int> variables, int from,
+constexpr void sweep_down(graph& g, adjoint_table& table, span<const int> variables, int from,
                           int last);
 
 // The sweep through a checkpoint: the nodes between its value and what that is computed from are
@@ -47,7 +47,7 @@ constexpr void sweep_down(graph& g, adjoint_table& table, std::span<const int> v
 // them with the first; the sweep goes through the copies. Nodes that do not depend on the
 // checkpoint's operands are not copied, nor are variables, whose adjoints the sweep goes on with:
 // both stay in memory.
-constexpr void sweep_again(graph& g, adjoint_table& table, std::span<const int> variables,
+constexpr void sweep_again(graph& g, adjoint_table& table, span<const int> variables,
                            int checkpoint) {
   const int y = g.input(checkpoint, 0), operands = g[checkpoint].input_count;
   flat_vector<int> copy(static_cast<std::size_t>(y) + 1, -1);  // by node
@@ -61,7 +61,7 @@ constexpr void sweep_again(graph& g, adjoint_table& table, std::span<const int> 
         g[x].code == op::constant || (g[x].shape.empty() && !is_floating(g[x].type));
     if (x > y || is_number || copy_of(x) >= 0) continue;
     const std::int64_t number[] = {watermark};
-    copy_of(x) = append(g, op::recompute, std::span<const int>(&x, 1), number);
+    copy_of(x) = append(g, op::recompute, span<const int>(&x, 1), number);
     if (x < first) first = x;
   }
   // What y needs, from the top; then the copies of what of it depends on an operand.
@@ -99,7 +99,7 @@ constexpr void sweep_again(graph& g, adjoint_table& table, std::span<const int> 
 }
 
 // Users of a node stand behind it, so its adjoint is complete when the sweep arrives.
-constexpr void sweep_down(graph& g, adjoint_table& table, std::span<const int> variables, int from,
+constexpr void sweep_down(graph& g, adjoint_table& table, span<const int> variables, int from,
                           int last) {
   for (int id = from; id >= last; --id) {
     if (table.adjoint(id) < 0) continue;
@@ -115,7 +115,7 @@ constexpr void sweep_down(graph& g, adjoint_table& table, std::span<const int> v
 
 // The derivatives of node `y`, contracted with `cotangent` (ones if below 0), by `variables` (nodes
 // that are not behind it), one sweep for all of them.
-constexpr flat_vector<int> sweep(graph& g, int y, int cotangent, std::span<const int> variables) {
+constexpr flat_vector<int> sweep(graph& g, int y, int cotangent, span<const int> variables) {
   int first = y;
   for (int x : variables) first = x < first ? x : first;
   adjoint_table table = mark_active(g, y, variables, first);

@@ -6,39 +6,40 @@
 #pragma once
 
 #include <array>
-#include <bitset>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/rule.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
 /// How many matches are applied side by side at most. 16 to 64 are equally fast.
 inline constexpr std::size_t match_block = 32;
+static_assert(match_block <= 32, "change_counter has a bit for each");
 
 /// Counts the matches that changed an e-graph, block by block: a match is applied in several steps,
 /// any of which may.
 class change_counter {
  public:
   void start_block() {
-    before_ += changed_.count();
-    changed_.reset();
+    before_ = total();
+    changed_ = 0;
   }
   /// Runs a step of match m of the block.
   template <class Graph, class Step>
   void note(const Graph& graph, std::size_t m, Step&& step) {
     const std::uint64_t revision = graph.revision();
     step();
-    if (graph.revision() != revision) changed_.set(m);
+    if (graph.revision() != revision) changed_ |= std::uint32_t{1} << m;
   }
-  std::size_t total() const { return before_ + changed_.count(); }
+  std::size_t total() const { return before_ + static_cast<std::size_t>(std::popcount(changed_)); }
 
  private:
-  std::bitset<match_block> changed_;
-  std::size_t before_ = 0;  // of the blocks before
+  std::uint32_t changed_ = 0;  // a bit for each match of the block
+  std::size_t before_ = 0;     // of the blocks before
 };
 
 /// A match as the runner stores it: roots, then class variables, then payload variables.
@@ -62,7 +63,7 @@ class rule_applier {
 
   /// Applies at most `match_block` matches that lie one after the other. Throws `node_limit_error`
   /// where the e-graph is full; what was added until then stays.
-  void apply(std::span<const std::uint32_t> matches) {
+  void apply(span<const std::uint32_t> matches) {
     matches_ = matches;
     count_ = matches.size() / layout_.size();
     changes_.start_block();
@@ -100,7 +101,7 @@ class rule_applier {
     column payload;
     std::array<column, max_terms> children;
 
-    std::span<const class_id> child_classes(std::size_t m, class_row& row) const {
+    span<const class_id> child_classes(std::size_t m, class_row& row) const {
       for (std::size_t i = 0; i < arity; ++i) row[i] = children[i][m];
       return {row.data(), arity};
     }
@@ -190,7 +191,7 @@ class rule_applier {
   const rule<Language>& rule_;
   match_layout layout_;
   reason why_;
-  std::span<const std::uint32_t> matches_;                         // the block
+  span<const std::uint32_t> matches_;                              // the block
   std::size_t count_ = 0;                                          // of its matches
   std::array<std::array<class_id, match_block>, max_terms> made_;  // by term of the right side
   change_counter changes_;

@@ -7,11 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/support/large_vector.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -20,7 +20,7 @@ class candidate_index {
   /// `inner` is the union of the programs' `inner_operators`: a node with another operator is never
   /// below a root.
   template <class Language>
-  void build(const egraph<Language>& graph, std::span<const node_id> touched, std::size_t depth,
+  void build(const egraph<Language>& graph, span<const node_id> touched, std::size_t depth,
              std::uint64_t inner) {
     operators_ = Language::operators.size();
     lists_.resize(operators_);
@@ -48,8 +48,8 @@ class candidate_index {
   }
 
   /// Nodes of operator `op` at most `depth` levels above a touched node.
-  std::span<const node_id> roots(std::uint16_t op, std::size_t depth) const {
-    return std::span<const node_id>(lists_[op]).first(ends_[depth * operators_ + op]);
+  span<const node_id> roots(std::uint16_t op, std::size_t depth) const {
+    return span<const node_id>(lists_[op]).first(ends_[depth * operators_ + op]);
   }
 
  private:

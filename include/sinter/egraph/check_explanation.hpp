@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +17,7 @@
 
 #include <sinter/egraph/check_pattern.hpp>
 #include <sinter/egraph/explanation.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -60,8 +60,7 @@ struct asked_terms {
 template <class Language>
 class explanation_checker {
  public:
-  explanation_checker(const explanation& why, std::span<const rule_text> rules,
-                      const judges& judged)
+  explanation_checker(const explanation& why, span<const rule_text> rules, const judges& judged)
       : why_(why), terms_(why.terms), rules_(rules), judges_(judged) {}
 
   check_result check(const asked_terms& asked) {
@@ -200,7 +199,7 @@ class explanation_checker {
 
   const explanation& why_;
   const term_list& terms_;
-  std::span<const rule_text> rules_;
+  span<const rule_text> rules_;
   const judges& judges_;
   check_result result_;
 };
@@ -209,7 +208,7 @@ class explanation_checker {
 /// Each step tries the rules of its name and follows its position; terms are compared once each.
 template <class Language>
 check_result check_explanation(const explanation& why, const asked_terms& asked,
-                               std::span<const rule_text> rules, const judges& judged = {}) {
+                               span<const rule_text> rules, const judges& judged = {}) {
   return explanation_checker<Language>(why, rules, judged).check(asked);
 }
 

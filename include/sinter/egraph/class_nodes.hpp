@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <iterator>
 
 #include <sinter/egraph/enode.hpp>
 

@@ -8,11 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include <sinter/egraph/extraction_problem.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -51,7 +51,7 @@ inline bool has_cycle(const extraction_problem& problem, const option_choice& ch
   // Takes away classes none of whose users is left: what remains is on a cycle or below one.
   std::vector<std::uint32_t> users(problem.classes(), 0), open;
   const auto children = [&](std::uint32_t c) {
-    return choice[c] == no_id ? std::span<const extraction_problem::child>()
+    return choice[c] == no_id ? span<const extraction_problem::child>()
                               : problem.children_of(choice[c]);
   };
   for (std::uint32_t c = 0; c < problem.classes(); ++c) {

@@ -10,12 +10,12 @@
 #include <functional>
 #include <limits>
 #include <queue>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include <sinter/egraph/extraction_problem.hpp>
 #include <sinter/egraph/strong_components.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -66,7 +66,7 @@ class disjoint_bound {
   }
 
  private:
-  std::span<std::uint64_t> reach(std::uint32_t c) {
+  span<std::uint64_t> reach(std::uint32_t c) {
     return {reach_.data() + std::size_t{c} * words_, words_};
   }
 

@@ -15,7 +15,6 @@
 #include <initializer_list>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,10 +24,11 @@
 #include <sinter/egraph/hashcons.hpp>
 #include <sinter/egraph/language.hpp>
 #include <sinter/egraph/proof_hooks.hpp>
-#include <sinter/egraph/proof_record.hpp>
 #include <sinter/egraph/union_find.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/large_vector.hpp>
+#include <sinter/support/opaque_value.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -100,14 +100,14 @@ class egraph {
 
   /// The class of a node that exists, or nothing. Children need not be canonical.
   std::optional<class_id> lookup(std::uint16_t op, std::uint32_t payload,
-                                 std::span<const class_id> children) const {
+                                 span<const class_id> children) const {
     const node_id found = lookup_node(op, payload, children);
     if (found == no_id) return std::nullopt;
     return nodes_[found].owner;
   }
   std::optional<class_id> lookup(std::uint16_t op, std::uint32_t payload,
                                  std::initializer_list<class_id> children) const {
-    return lookup(op, payload, std::span(children.begin(), children.size()));
+    return lookup(op, payload, span(children.begin(), children.size()));
   }
 
   // Writing.
@@ -115,7 +115,7 @@ class egraph {
   /// The class of the node, which is added if it is not there. The language's `modify` runs for it
   /// in `rebuild()`. Throws `sinter::error` for an unknown operator or a wrong number of children,
   /// `node_limit_error` at the limit.
-  class_id add(std::uint16_t op, std::uint32_t payload, std::span<const class_id> children,
+  class_id add(std::uint16_t op, std::uint32_t payload, span<const class_id> children,
                reason why = {}) {
     check_arity(op, children.size());
     if (hooks_ != nullptr) [[unlikely]]
@@ -124,14 +124,14 @@ class egraph {
   }
   class_id add(std::uint16_t op, std::uint32_t payload, std::initializer_list<class_id> children,
                reason why = {}) {
-    return add(op, payload, std::span(children.begin(), children.size()), why);
+    return add(op, payload, span(children.begin(), children.size()), why);
   }
 
   /// The same as `unite(target, add(op, payload, children))`, but a node that is new joins the
   /// class directly instead of founding one that dies at once; most rule applications take this
   /// way. Returns whether the e-graph changed.
   bool add_to_class(class_id target, std::uint16_t op, std::uint32_t payload,
-                    std::span<const class_id> children, reason why = {}) {
+                    span<const class_id> children, reason why = {}) {
     check_arity(op, children.size());
     if (hooks_ != nullptr) [[unlikely]]
       return hooks_->add_to_class(*this, target, op, payload, children, why);
@@ -158,12 +158,12 @@ class egraph {
   bool node_limit_reached() const { return node_limit_reached_; }
 
   /// What is recorded for explanations; null if nothing is, see `record_proofs`.
-  const proof_record* proofs() const { return proofs_ ? &*proofs_ : nullptr; }
+  const proof_record* proofs() const { return proofs_.get(); }
 
   // For the matcher and the runner.
 
   const node_record& record(node_id id) const { return nodes_[id]; }
-  std::span<const class_id> children(const node_record& record) const {
+  span<const class_id> children(const node_record& record) const {
     if (record.arity <= 2) return {record.children, record.arity};
     return {child_pool_.data() + record.children[0], record.arity};
   }
@@ -174,14 +174,14 @@ class egraph {
     return class_records_[canonical].operator_mask;
   }
   /// All nodes of an operator, dead ones among them, oldest first.
-  std::span<const node_id> nodes_by_operator(std::uint16_t op) const { return nodes_by_op_[op]; }
+  span<const node_id> nodes_by_operator(std::uint16_t op) const { return nodes_by_op_[op]; }
   node_id lookup_node(std::uint16_t op, std::uint32_t payload,
-                      std::span<const class_id> children) const {
+                      span<const class_id> children) const {
     return find_node(canonical_node(*this, op, payload, children));
   }
   /// Starts loading what adding this node reads first, and returns the node's hash.
   std::uint32_t prefetch_entry(std::uint16_t op, std::uint32_t payload,
-                               std::span<const class_id> children) const {
+                               span<const class_id> children) const {
     const canonical_node node(*this, op, payload, children);
     table_.prefetch(node.hash());
     for (const class_id child : node.children()) __builtin_prefetch(&class_records_[child]);
@@ -197,18 +197,18 @@ class egraph {
   const proof_hooks<Language>* hooks() const { return hooks_; }
   /// `add` and `add_to_class` for rules: their patterns were checked when they were parsed. Only
   /// while proofs are not recorded.
-  class_id add_of_rule(std::uint16_t op, std::uint32_t payload, std::span<const class_id> children,
+  class_id add_of_rule(std::uint16_t op, std::uint32_t payload, span<const class_id> children,
                        reason why) {
     return add_node<false>(op, payload, children, why, no_id);
   }
   bool add_to_class_of_rule(class_id target, std::uint16_t op, std::uint32_t payload,
-                            std::span<const class_id> children, reason why) {
+                            span<const class_id> children, reason why) {
     return add_node_to_class<false>({target, no_id}, op, payload, children, why, no_id);
   }
   /// The node with exactly these children, sorted if the operator commutes: between two rebuilds
   /// the nodes are found by the children that they had at the first.
   node_id lookup_exact(std::uint16_t op, std::uint32_t payload,
-                       std::span<const class_id> children) const {
+                       span<const class_id> children) const {
     return find_hashed(hash_node(op, payload, children), {op, payload, children});
   }
 
@@ -246,7 +246,7 @@ class egraph {
   class canonical_node {
    public:
     canonical_node(const egraph& graph, std::uint16_t op, std::uint32_t payload,
-                   std::span<const class_id> children)
+                   span<const class_id> children)
         : op_(op), payload_(payload), arity_(children.size()) {
       if (arity_ > local_.size()) spill_.resize(arity_);
       class_id* out = arity_ > local_.size() ? spill_.data() : local_.data();
@@ -255,7 +255,7 @@ class egraph {
       hash_ = hash_node(op, payload, this->children());
     }
 
-    std::span<const class_id> children() const {
+    span<const class_id> children() const {
       return {arity_ > local_.size() ? spill_.data() : local_.data(), arity_};
     }
     enode_view view() const { return {op_, payload_, children(), no_id}; }
@@ -280,7 +280,7 @@ class egraph {
     }
     return true;
   }
-  std::span<class_id> mutable_children(node_record& record) {
+  span<class_id> mutable_children(node_record& record) {
     if (record.arity <= 2) return {record.children, record.arity};
     return {child_pool_.data() + record.children[0], record.arity};
   }
@@ -318,11 +318,11 @@ class egraph {
 
   // `Recorded`: for an e-graph that records proofs.
   template <bool Recorded>
-  class_id add_node(std::uint16_t op, std::uint32_t payload, std::span<const class_id> children,
+  class_id add_node(std::uint16_t op, std::uint32_t payload, span<const class_id> children,
                     reason why, term_id term);
   template <bool Recorded>
   bool add_node_to_class(class_term target, std::uint16_t op, std::uint32_t payload,
-                         std::span<const class_id> children, reason why, term_id term);
+                         span<const class_id> children, reason why, term_id term);
   bool join(class_id a, class_id b);
 
   void require_room();
@@ -388,7 +388,7 @@ class egraph {
   bool node_limit_reached_ = false;
 
   const proof_hooks<Language>* hooks_ = nullptr;  // set while proofs are recorded
-  std::optional<proof_record> proofs_;
+  opaque_value<proof_record> proofs_;             // proof_record.hpp
 };
 
 template <class Language>
@@ -408,8 +408,8 @@ bool egraph<Language>::join(class_id a, class_id b) {
   ++revision_;
 
   const merge_result merged = merge_data(data_[winner], data_[loser]);
-  if (proofs_) [[unlikely]]
-    proofs_->classes_joined(winner, loser, merged);
+  if (hooks_ != nullptr) [[unlikely]]
+    hooks_->classes_joined(*this, winner, loser, merged);
   class_record& lost = class_records_[loser];
   class_record& won = class_records_[winner];
 

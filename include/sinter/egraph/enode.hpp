@@ -8,17 +8,25 @@
 
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string_view>
 
 #include <sinter/support/abi.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
 using class_id = std::uint32_t;
 using node_id = std::uint32_t;
+/// A term as it was written, apart from what it is equal to: only proofs know of them.
+using term_id = std::uint32_t;
 
 inline constexpr std::uint32_t no_id = std::numeric_limits<std::uint32_t>::max();
+
+/// A class, by the id that was given out for it, and the term that it was given out for.
+struct class_term {
+  class_id id = no_id;
+  term_id term = no_id;
+};
 
 /// One row of a language's operator table.
 struct operator_info {
@@ -32,7 +40,7 @@ struct operator_info {
 struct enode_view {
   std::uint16_t op = 0;
   std::uint32_t payload = 0;
-  std::span<const class_id> children;
+  span<const class_id> children;
   node_id id = no_id;  ///< no_id while the node is being made
 };
 

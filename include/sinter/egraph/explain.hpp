@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -18,6 +17,7 @@
 #include <sinter/egraph/proof_search.hpp>
 #include <sinter/egraph/rule.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -208,7 +208,7 @@ explanation explain(const egraph<Language>& graph, class_id from, class_id to,
 /// The rules as text, for the checker; it refers to the text of the rules, which must outlive it.
 /// Rules that were parsed at run time do not keep their text and are left out.
 template <class Language>
-std::vector<rule_text> texts_of(std::span<const rule<Language>> rules) {
+std::vector<rule_text> texts_of(span<const rule<Language>> rules) {
   std::vector<rule_text> out;
   for (const rule<Language>& each : rules) {
     if (each.texts.empty()) continue;
@@ -222,7 +222,7 @@ std::vector<rule_text> texts_of(std::span<const rule<Language>> rules) {
 }
 template <class Language>
 std::vector<rule_text> texts_of(const std::vector<rule<Language>>& rules) {
-  return texts_of(std::span<const rule<Language>>(rules));
+  return texts_of(span<const rule<Language>>(rules));
 }
 
 }  // namespace sinter::inline SINTER_ABI::eqsat

@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/extract_dag.hpp>
 #include <sinter/egraph/extract_tree.hpp>
 #include <sinter/egraph/extraction_problem.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -74,7 +74,7 @@ inline problem_solution solve(const extraction_problem& problem, const extract_o
 /// above the DAG cost of the terms of least tree cost. Throws `sinter::error` for a cost that is no
 /// number or minus infinity.
 template <class Language, class Cost>
-extraction extract(const egraph<Language>& graph, std::span<const class_id> roots, Cost&& cost,
+extraction extract(const egraph<Language>& graph, span<const class_id> roots, Cost&& cost,
                    const extract_options& options = {}) {
   const flat_egraph flat = flatten(graph, roots, cost);
   const problem_solution found = solve(flat.problem, options);
@@ -91,13 +91,12 @@ extraction extract(const egraph<Language>& graph, std::span<const class_id> root
 template <class Language, class Cost>
 extraction extract(const egraph<Language>& graph, std::initializer_list<class_id> roots,
                    Cost&& cost, const extract_options& options = {}) {
-  return extract(graph, std::span<const class_id>(roots.begin(), roots.size()), cost, options);
+  return extract(graph, span<const class_id>(roots.begin(), roots.size()), cost, options);
 }
 
 /// `extract` by tree cost; a root given twice is paid twice.
 template <class Language, class Cost>
-extraction extract_tree(const egraph<Language>& graph, std::span<const class_id> roots,
-                        Cost&& cost) {
+extraction extract_tree(const egraph<Language>& graph, span<const class_id> roots, Cost&& cost) {
   return extract(graph, roots, cost, {.how = method::tree});
 }
 template <class Language, class Cost>
@@ -108,7 +107,7 @@ extraction extract_tree(const egraph<Language>& graph, std::initializer_list<cla
 
 /// `extract` by DAG cost.
 template <class Language, class Cost>
-extraction extract_dag(const egraph<Language>& graph, std::span<const class_id> roots, Cost&& cost,
+extraction extract_dag(const egraph<Language>& graph, span<const class_id> roots, Cost&& cost,
                        std::size_t work = extract_options::by_method) {
   return extract(graph, roots, cost, {.how = method::dag, .work = work});
 }

@@ -10,13 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -42,11 +42,11 @@ struct extraction_problem {
   std::vector<std::uint32_t> root_counts;   // how often each is one; only tree cost pays for each
 
   std::size_t classes() const { return first_option.size() - 1; }
-  std::span<const child> children_of(std::uint32_t option_index) const {
+  span<const child> children_of(std::uint32_t option_index) const {
     const option& o = options[option_index];
     return {children.data() + o.first_child, o.child_count};
   }
-  std::span<const std::uint32_t> users_of(std::uint32_t c) const {
+  span<const std::uint32_t> users_of(std::uint32_t c) const {
     return {users.data() + first_user[c], first_user[c + 1] - first_user[c]};
   }
   bool has_negative_cost() const {
@@ -63,8 +63,7 @@ class extraction_problem_builder {
   /// cost of plus infinity means that the node may not be selected. Throws `sinter::error` for a
   /// cost that is no number or minus infinity. A node with its own class as child can be part of no
   /// finite term and is left out.
-  void add_option(std::uint32_t owner, node_id id, double cost,
-                  std::span<const std::uint32_t> targets) {
+  void add_option(std::uint32_t owner, node_id id, double cost, span<const std::uint32_t> targets) {
     if (std::isnan(cost) || cost == -std::numeric_limits<double>::infinity()) {
       raise(error("extract: the cost of node " + std::to_string(id) + " is " +
                   std::to_string(cost) + ", expected a number or plus infinity"));
@@ -135,7 +134,7 @@ struct flat_egraph {
 /// `cost(class_id, enode_view)` is the cost of a node alone: a number, or plus infinity where the
 /// node may not be selected. Throws `sinter::error` for anything else.
 template <class Language, class Cost>
-flat_egraph flatten(const egraph<Language>& graph, std::span<const class_id> roots, Cost&& cost) {
+flat_egraph flatten(const egraph<Language>& graph, span<const class_id> roots, Cost&& cost) {
   flat_egraph out;
   out.dense.assign(graph.class_id_end(), no_id);
   std::uint32_t count = 0;

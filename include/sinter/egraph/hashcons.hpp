@@ -9,17 +9,17 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include <sinter/egraph/enode.hpp>
 #include <sinter/support/large_vector.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
 /// Hash of a canonical node. Multiply-rotate per word (as in FxHash) and one finalising step: the
 /// table indexes by the low bits, which a plain multiplication mixes worst.
 inline std::uint32_t hash_node(std::uint16_t op, std::uint32_t payload,
-                               std::span<const class_id> children) {
+                               span<const class_id> children) {
   constexpr std::uint64_t factor = 0x9e3779b97f4a7c15ULL;
   std::uint64_t hash = ((static_cast<std::uint64_t>(op) << 32) | payload) * factor;
   for (const class_id child : children) hash = (std::rotl(hash, 23) ^ child) * factor;

@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
 #include <utility>
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -93,22 +93,23 @@ void egraph<Language>::insert_node(class_id owner, const canonical_node& node, r
 template <class Language>
 template <bool Recorded>
 class_id egraph<Language>::add_node(std::uint16_t op, std::uint32_t payload,
-                                    std::span<const class_id> children, reason why, term_id term) {
+                                    span<const class_id> children, reason why, term_id term) {
   const canonical_node node(*this, op, payload, children);
   if (const node_id found = find_node(node); found != no_id) {
     const class_id owner = nodes_[found].owner;
     if constexpr (Recorded) {
       proof_recorder<Language>::same_node(*this, term, found);
-      proofs_->given_out(owner, term);
+      proof_recorder<Language>::record(*this).given_out(owner, term);
     }
     return owner;
   }
   require_room();
   const class_id id = make_class(make_data(node.view()));
   if constexpr (Recorded) {
-    proofs_->class_founded(term, node_id_end());
-    proofs_->node_added(term);
-    proofs_->given_out(id, term);
+    auto& proofs = proof_recorder<Language>::record(*this);
+    proofs.class_founded(term, node_id_end());
+    proofs.node_added(term);
+    proofs.given_out(id, term);
   }
   insert_node(id, node, why);
   queue_modify(id);
@@ -118,8 +119,7 @@ class_id egraph<Language>::add_node(std::uint16_t op, std::uint32_t payload,
 template <class Language>
 template <bool Recorded>
 bool egraph<Language>::add_node_to_class(class_term target, std::uint16_t op, std::uint32_t payload,
-                                         std::span<const class_id> children, reason why,
-                                         term_id term) {
+                                         span<const class_id> children, reason why, term_id term) {
   const canonical_node node(*this, op, payload, children);
   if (const node_id found = find_node(node); found != no_id) {
     const class_id owner = nodes_[found].owner;
@@ -138,13 +138,14 @@ bool egraph<Language>::add_node_to_class(class_term target, std::uint16_t op, st
     return false;
   }
   if constexpr (Recorded) {
-    proofs_->node_added(term);
-    proofs_->united(target.term, term);
+    auto& proofs = proof_recorder<Language>::record(*this);
+    proofs.node_added(term);
+    proofs.united(target.term, term);
   }
   insert_node(owner, node, why);
   const bool changed = merge_data(data_[owner], data).into_changed;
   if constexpr (Recorded) {
-    if (changed) proofs_->data_from(owner, node_id_end() - 1);
+    if (changed) proof_recorder<Language>::data_from(*this, owner, node_id_end() - 1);
   }
   // A leaf may be what a pattern's literal looks for, and such a match does not contain the leaf's
   // node.

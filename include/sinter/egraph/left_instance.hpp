@@ -7,12 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/program.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -23,8 +23,8 @@ class left_instance {
  public:
   /// `terms` are what the class variables stand for.
   left_instance(const egraph<Language>& graph, proof_record& proofs, const match_program& program,
-                const class_id* registers, std::span<const term_id> terms,
-                std::span<const std::uint32_t> payloads)
+                const class_id* registers, span<const term_id> terms,
+                span<const std::uint32_t> payloads)
       : graph_(graph),
         proofs_(proofs),
         program_(program),
@@ -80,7 +80,7 @@ class left_instance {
   }
 
   // A node of the class with these children.
-  node_id matched(const pattern_term& pattern, std::span<const class_id> children, class_id home) {
+  node_id matched(const pattern_term& pattern, span<const class_id> children, class_id home) {
     std::vector<class_id> sorted(children.begin(), children.end());
     if (Language::operators[pattern.op].commutative) std::sort(sorted.begin(), sorted.end());
     if (pattern.payload != payload_kind::any) {
@@ -131,8 +131,8 @@ class left_instance {
   proof_record& proofs_;
   const match_program& program_;
   const class_id* registers_;
-  std::span<const term_id> terms_;
-  std::span<const std::uint32_t> payloads_;
+  span<const term_id> terms_;
+  span<const std::uint32_t> payloads_;
   std::array<std::uint8_t, max_terms> first_child_;  // by pattern term: a register, or none
 };
 

@@ -9,10 +9,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/program.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -118,7 +118,7 @@ class machine {
   }
 
   // Children of a commutative node are sorted, so next_permutation gives each distinct order once.
-  bool run_all_orders(std::size_t at, std::span<const class_id> children, bool fresh) {
+  bool run_all_orders(std::size_t at, span<const class_id> children, bool fresh) {
     std::array<class_id, 8> order{};
     const auto end = std::copy(children.begin(), children.end(), order.begin());
     const auto out = state_.registers.begin() + program_.code[at].output;
@@ -146,7 +146,7 @@ class machine {
       if (child == no_id) return no_id;
       children[i] = graph_.class_of(child);
     }
-    return graph_.lookup_node(top.op, 0, std::span<const class_id>(children.data(), top.arity));
+    return graph_.lookup_node(top.op, 0, span<const class_id>(children.data(), top.arity));
   }
 
   const egraph<Language>& graph_;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include <sinter/egraph/extraction_problem.hpp>
 #include <sinter/egraph/required_classes.hpp>
 #include <sinter/egraph/strong_components.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -128,7 +128,7 @@ class problem_reducer {
     bool alive = true;
   };
 
-  std::span<std::uint32_t> children(std::uint32_t i) {
+  span<std::uint32_t> children(std::uint32_t i) {
     return {arena_.data() + options_[i].first_child, options_[i].child_count};
   }
   void kill(std::uint32_t i) {
@@ -246,7 +246,7 @@ class problem_reducer {
       }
     }
   }
-  std::span<std::uint32_t> users(std::uint32_t c) {
+  span<std::uint32_t> users(std::uint32_t c) {
     return {users_.data() + first_user_[c], first_user_[c + 1] - first_user_[c]};
   }
 

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,14 +19,9 @@
 #include <sinter/egraph/term_bank.hpp>
 #include <sinter/egraph/union_find.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
-
-/// A class, by the id that was given out for it, and the term that it was given out for.
-struct class_term {
-  class_id id = no_id;
-  term_id term = no_id;
-};
 
 enum class equality_kind : std::uint8_t {
   congruence,  ///< same operator, children equal before
@@ -80,7 +74,7 @@ class proof_record {
 
   // What the e-graph tells. Class ids are canonical unless they are called handles.
 
-  term_id intern(std::uint16_t op, std::uint32_t payload, std::span<const term_id> children) {
+  term_id intern(std::uint16_t op, std::uint32_t payload, span<const term_id> children) {
     const term_id id = terms_.add(op, payload, children);
     if (components_.size() < terms_.size()) components_.make_set();
     return id;
@@ -188,7 +182,7 @@ class proof_record {
   justification exchange_why(const justification& why) { return std::exchange(why_, why); }
 
   /// The left sides' instances of the match that a rule's function works on.
-  void set_matched(std::span<const term_id> lefts) { matched_.assign(lefts.begin(), lefts.end()); }
+  void set_matched(span<const term_id> lefts) { matched_.assign(lefts.begin(), lefts.end()); }
   static constexpr std::uint8_t no_pattern = 0xff;
   std::uint8_t matched_pattern(term_id term) const {
     const auto found = std::find(matched_.begin(), matched_.end(), term);
@@ -242,7 +236,8 @@ class proof_record {
   // For each child of `left`, a child of `right` that is known to be equal. no_id for the identity.
   std::uint32_t pair_children(term_id left, term_id right, bool commutative) {
     const auto a = terms_[left].children, b = terms_[right].children;
-    if (std::ranges::equal(a, b, [this](term_id x, term_id y) { return connected(x, y); })) {
+    if (std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                   [this](term_id x, term_id y) { return connected(x, y); })) {
       return no_id;
     }
     const auto start = static_cast<std::uint32_t>(permutations_.size());

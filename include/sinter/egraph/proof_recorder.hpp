@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include <sinter/egraph/recorded_apply.hpp>
 #include <sinter/egraph/runner.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -38,13 +38,13 @@ class proof_recorder {
   }
 
   static class_term add(graph& g, std::uint16_t op, std::uint32_t payload,
-                        std::span<const class_term> children, reason why) {
+                        span<const class_term> children, reason why) {
     std::vector<class_id> classes;
     const term_id term = intern(g, op, payload, children, classes);
     return {g.template add_node<true>(op, payload, classes, why, term), term};
   }
   static bool add_to_class(graph& g, class_term target, std::uint16_t op, std::uint32_t payload,
-                           std::span<const class_term> children, reason why) {
+                           span<const class_term> children, reason why) {
     std::vector<class_id> classes;
     const term_id term = intern(g, op, payload, children, classes);
     return g.template add_node_to_class<true>(target, op, payload, classes, why, term);
@@ -60,15 +60,18 @@ class proof_recorder {
   static void same_node(graph& g, term_id term, node_id found) {
     g.proofs_->same_node(term, found, Language::operators[g.nodes_[found].op].commutative);
   }
+  static void data_from(graph& g, class_id canonical, node_id node) {
+    g.proofs_->data_from(canonical, node);
+  }
 
  private:
   static class_id add_meant(graph& g, std::uint16_t op, std::uint32_t payload,
-                            std::span<const class_id> children, reason why) {
+                            span<const class_id> children, reason why) {
     const term_id term = meant(g, op, payload, children);
     return g.template add_node<true>(op, payload, children, why, term);
   }
   static bool add_meant_to_class(graph& g, class_id target, std::uint16_t op, std::uint32_t payload,
-                                 std::span<const class_id> children, reason why) {
+                                 span<const class_id> children, reason why) {
     const term_id term = meant(g, op, payload, children);
     return g.template add_node_to_class<true>({target, g.proofs_->meant(target)}, op, payload,
                                               children, why, term);
@@ -91,6 +94,10 @@ class proof_recorder {
   }
   static void congruent(graph& g, node_id a, node_id b) {
     same_node(g, g.proofs_->node_term(a), b);
+  }
+
+  static void classes_joined(graph& g, class_id winner, class_id loser, merge_result merged) {
+    g.proofs_->classes_joined(winner, loser, merged);
   }
 
   static void modify(graph& g, class_id canonical) {
@@ -116,7 +123,7 @@ class proof_recorder {
   }
 
   static term_id intern(graph& g, std::uint16_t op, std::uint32_t payload,
-                        std::span<const class_term> children, std::vector<class_id>& classes) {
+                        span<const class_term> children, std::vector<class_id>& classes) {
     std::vector<term_id> terms;
     for (const class_term& child : children) {
       classes.push_back(child.id);
@@ -126,7 +133,7 @@ class proof_recorder {
   }
   // The term that a call with class ids means.
   static term_id meant(graph& g, std::uint16_t op, std::uint32_t payload,
-                       std::span<const class_id> children) {
+                       span<const class_id> children) {
     std::vector<term_id> terms;
     for (const class_id child : children) terms.push_back(g.proofs_->meant(child));
     return g.proofs_->intern(op, payload, terms);
@@ -158,7 +165,9 @@ class proof_recorder {
   }
 
   static constexpr proof_hooks<Language> hooks{
-      add_meant, add_meant_to_class, unite_meant, congruent, modify, search, apply,
+      add_meant,      add_meant_to_class, unite_meant, congruent,
+      classes_joined, data_from,          modify,      search,
+      apply,
   };
 };
 
@@ -175,7 +184,7 @@ void record_proofs(egraph<Language>& graph) {
 /// proofs.
 template <class Language>
 class_term add_term(egraph<Language>& graph, std::uint16_t op, std::uint32_t payload,
-                    std::span<const class_term> children) {
+                    span<const class_term> children) {
   proof_recorder<Language>::record(graph);
   graph.check_arity(op, children.size());
   return proof_recorder<Language>::add(graph, op, payload, children, {});
@@ -183,7 +192,7 @@ class_term add_term(egraph<Language>& graph, std::uint16_t op, std::uint32_t pay
 template <class Language>
 class_term add_term(egraph<Language>& graph, std::uint16_t op, std::uint32_t payload,
                     std::initializer_list<class_term> children) {
-  return add_term(graph, op, payload, std::span(children.begin(), children.size()));
+  return add_term(graph, op, payload, span(children.begin(), children.size()));
 }
 
 /// `graph.unite` under a name that explanations show instead of "given".

@@ -105,8 +105,8 @@ void egraph<Language>::update_analysis(node_id id) {
       return;
     }
     if (merge_data(data_[owner], made).into_changed) {
-      if (proofs_) [[unlikely]]
-        proofs_->data_from(owner, id);
+      if (hooks_ != nullptr) [[unlikely]]
+        hooks_->data_from(*this, owner, id);
       data_changed(owner);
     }
   }

@@ -7,13 +7,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include <sinter/egraph/apply.hpp>
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/left_instance.hpp>
 #include <sinter/egraph/rule.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -32,7 +32,7 @@ class recorded_applier {
         registers_(registers) {}
 
   /// See `rule_applier::apply`, which takes the same steps in the same order.
-  void apply(std::span<const std::uint32_t> matches) {
+  void apply(span<const std::uint32_t> matches) {
     read(matches);
     changes_.start_block();
     if (rule_.compute != nullptr) {
@@ -48,7 +48,7 @@ class recorded_applier {
  private:
   using recorder = proof_recorder<Language>;
 
-  void read(std::span<const std::uint32_t> matches) {
+  void read(span<const std::uint32_t> matches) {
     matches_ = matches;
     count_ = matches.size() / layout_.size();
     made_.resize(count_ * rule_.right.terms.size());
@@ -61,19 +61,19 @@ class recorded_applier {
     }
   }
 
-  std::span<const std::uint32_t> values(std::size_t m) const {
+  span<const std::uint32_t> values(std::size_t m) const {
     return matches_.subspan(m * layout_.size(), layout_.size());
   }
-  std::span<const class_id> roots(std::size_t m) const { return values(m).first(layout_.roots); }
-  std::span<const class_id> classes(std::size_t m) const {
+  span<const class_id> roots(std::size_t m) const { return values(m).first(layout_.roots); }
+  span<const class_id> classes(std::size_t m) const {
     return values(m).subspan(layout_.roots, layout_.classes);
   }
-  std::span<const std::uint32_t> payloads(std::size_t m) const {
+  span<const std::uint32_t> payloads(std::size_t m) const {
     return values(m).subspan(layout_.roots + layout_.classes);
   }
   // What the class variables stand for.
-  std::span<const term_id> terms(std::size_t m) const {
-    return std::span(terms_).subspan(m * layout_.classes, layout_.classes);
+  span<const term_id> terms(std::size_t m) const {
+    return span(terms_).subspan(m * layout_.classes, layout_.classes);
   }
   class_term& made(std::size_t term, std::size_t m) {
     return made_[m * rule_.right.terms.size() + term];
@@ -111,7 +111,7 @@ class recorded_applier {
   std::uint32_t payload_of(const pattern_term& term, std::size_t m) const {
     return term.payload == payload_kind::variable ? payloads(m)[term.payload_index] : 0;
   }
-  std::span<const class_term> children_of(std::size_t term, std::size_t m) {
+  span<const class_term> children_of(std::size_t term, std::size_t m) {
     children_.clear();
     std::size_t child = term + 1;
     for (std::size_t i = 0; i < rule_.right.terms[term].arity; ++i) {
@@ -156,7 +156,7 @@ class recorded_applier {
 
   // Does the class hold the node already?
   bool is_known(class_id home, std::uint16_t op, std::uint32_t payload,
-                std::span<const class_term> children) {
+                span<const class_term> children) {
     std::vector<class_id> classes;
     for (const class_term& child : children) classes.push_back(child.id);
     const auto found = graph_.lookup(op, payload, classes);
@@ -204,10 +204,10 @@ class recorded_applier {
   proof_record& proofs_;
   std::uint32_t name_;
   const class_id* registers_;
-  std::span<const std::uint32_t> matches_;  // the block
-  std::size_t count_ = 0;                   // of its matches
-  std::vector<term_id> terms_;              // by match and class variable
-  std::vector<class_term> made_;            // by match and term of the right side
+  span<const std::uint32_t> matches_;  // the block
+  std::size_t count_ = 0;              // of its matches
+  std::vector<term_id> terms_;         // by match and class variable
+  std::vector<class_term> made_;       // by match and term of the right side
   std::vector<class_term> children_;
   change_counter changes_;
 };

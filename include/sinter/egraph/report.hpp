@@ -4,14 +4,14 @@
 // and times per rule).
 #pragma once
 
-#include <chrono>
 #include <cstddef>
-#include <sstream>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <sinter/support/abi.hpp>
+#include <sinter/support/steady_time.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -20,7 +20,7 @@ namespace sinter::inline SINTER_ABI::eqsat {
 struct limits {
   std::size_t nodes = 100'000;
   std::size_t iterations = 30;
-  std::chrono::nanoseconds time = std::chrono::seconds(5);
+  time_span time{5'000'000'000};  ///< from any duration of <chrono>
 };
 
 enum class scheduler_kind {
@@ -77,22 +77,27 @@ struct report {
 
   /// A few lines of text; rules that never matched are left out.
   std::string to_text() const {
-    std::ostringstream out;
-    out << name(stop_reason) << " after " << iterations << " iterations: " << nodes << " e-nodes, "
-        << classes << " e-classes, " << refused_unions << " refused unions\n";
-    out << "search " << search_seconds * 1e3 << " ms, apply " << apply_seconds * 1e3
-        << " ms, rebuild " << rebuild_seconds * 1e3 << " ms\n";
+    const auto count = [](std::size_t n, const char* of) { return std::to_string(n) + of; };
+    const auto milliseconds = [](double seconds) {
+      char digits[32];
+      std::snprintf(digits, sizeof digits, "%g ms", seconds * 1e3);
+      return std::string(digits);
+    };
+    std::string out(name(stop_reason));
+    out += " after " + count(iterations, " iterations: ") + count(nodes, " e-nodes, ") +
+           count(classes, " e-classes, ") + count(refused_unions, " refused unions\n");
+    out += "search " + milliseconds(search_seconds) + ", apply " + milliseconds(apply_seconds) +
+           ", rebuild " + milliseconds(rebuild_seconds) + "\n";
     for (const rule_report& rule : rules) {
       if (rule.matches == 0 && !rule.disabled) continue;
-      out << "  " << rule.name << ": ";
-      if (rule.disabled) {
-        out << "disabled\n";
-      } else {
-        out << rule.matches << " matches, " << rule.applications << " applications, "
-            << rule.seconds * 1e3 << " ms\n";
-      }
+      out += "  " + std::string(rule.name) + ": ";
+      out += rule.disabled
+                 ? std::string("disabled")
+                 : count(rule.matches, " matches, ") + count(rule.applications, " applications, ") +
+                       milliseconds(rule.seconds);
+      out += "\n";
     }
-    return out.str();
+    return out;
   }
 };
 

@@ -8,9 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <iterator>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,6 +17,7 @@
 #include <sinter/egraph/pattern.hpp>
 #include <sinter/egraph/program.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -26,8 +25,8 @@ namespace sinter::inline SINTER_ABI::eqsat {
 /// right-hand sides.
 class match {
  public:
-  match(const variable_table& names, std::span<const class_id> roots,
-        std::span<const class_id> classes, std::span<const std::uint32_t> payloads)
+  match(const variable_table& names, span<const class_id> roots, span<const class_id> classes,
+        span<const std::uint32_t> payloads)
       : names_(&names), roots_(roots), classes_(classes), payloads_(payloads) {}
 
   /// The class that the (n-th) pattern as a whole matched.
@@ -52,9 +51,9 @@ class match {
   }
 
   const variable_table* names_;
-  std::span<const class_id> roots_;
-  std::span<const class_id> classes_;
-  std::span<const std::uint32_t> payloads_;
+  span<const class_id> roots_;
+  span<const class_id> classes_;
+  span<const std::uint32_t> payloads_;
 };
 
 /// True if the rule may fire. Evaluated while searching, on a rebuilt e-graph. It may read the
@@ -105,7 +104,7 @@ struct rule {
 
 /// Parses `pairs` into `out` and returns the first fault.
 template <class Language>
-constexpr pattern_fault build_rule(rule<Language>& out, std::span<const pattern_pair> pairs) {
+constexpr pattern_fault build_rule(rule<Language>& out, span<const pattern_pair> pairs) {
   pattern_list left;
   pattern_parser<Language> left_parser(left, out.variables, true);
   for (const pattern_pair& pair : pairs) {
@@ -154,7 +153,7 @@ consteval rule<Language> multi_rewrite(std::string_view name,
                                        std::initializer_list<pattern_pair> pairs,
                                        condition<Language> guard = nullptr, int tag = 0) {
   rule<Language> result{.name = name, .tag = tag, .guard = guard};
-  const pattern_fault fault = build_rule<Language>(result, std::span(pairs.begin(), pairs.size()));
+  const pattern_fault fault = build_rule<Language>(result, span(pairs.begin(), pairs.size()));
   if (fault) fault_reports[static_cast<std::size_t>(fault.kind)](fault);
   result.texts = {pairs.begin(), pairs.end()};
   return result;
@@ -170,7 +169,7 @@ consteval rule<Language> multi_rewrite(std::string_view name,
   rule<Language> result{.name = name, .tag = tag, .compute = compute, .guard = guard};
   inline_vector<pattern_pair, max_patterns> pairs;
   for (const std::string_view left : lefts) pairs.push_back({left, {}});
-  const pattern_fault fault = build_rule<Language>(result, std::span(pairs.begin(), pairs.size()));
+  const pattern_fault fault = build_rule<Language>(result, span(pairs.begin(), pairs.size()));
   if (fault) fault_reports[static_cast<std::size_t>(fault.kind)](fault);
   result.texts = {pairs.begin(), pairs.end()};
   return result;

@@ -7,10 +7,9 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +21,8 @@
 #include <sinter/egraph/rule.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/large_vector.hpp>
+#include <sinter/support/span.hpp>
+#include <sinter/support/steady_time.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
 
@@ -30,7 +31,7 @@ namespace sinter::inline SINTER_ABI::eqsat {
 template <class Language>
 class runner {
  public:
-  runner(egraph<Language>& graph, std::span<const rule<Language>> rules)
+  runner(egraph<Language>& graph, span<const rule<Language>> rules)
       : graph_(graph), rules_(rules), states_(rules.size()) {}
 
   /// Switches the rules of this name off or on. Throws `sinter::error` if there is none.
@@ -49,7 +50,6 @@ class runner {
 
  private:
   friend class proof_recorder<Language>;
-  using clock = std::chrono::steady_clock;
 
   struct rule_state {
     std::uint32_t last_search = 0;  // epoch of the last search whose matches were all applied
@@ -110,8 +110,9 @@ class runner {
   void start(const limits& limit, const scheduler& schedule) {
     limit_ = limit;
     schedule_ = schedule;
-    deadline_ = limit.time > clock::time_point::max() - clock::now() ? clock::time_point::max()
-                                                                     : clock::now() + limit.time;
+    const std::int64_t now = steady_nanoseconds();
+    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+    deadline_ = limit.time.nanoseconds > never - now ? never : now + limit.time.nanoseconds;
     out_of_time_ = false;
     saturated_ = false;
     result_ = {};
@@ -167,7 +168,7 @@ class runner {
         states_.begin(), states_.end(),
         [&](const rule_state& state) { return !state.disabled && state.last_search == previous; });
     if (any_recent) candidates_.build(graph_, touched_, depth_, inner_operators_);
-    auto last_time = clock::now();
+    std::int64_t last_time = steady_nanoseconds();
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       states_[i].searched = false;
       states_[i].first_match = states_[i].end_match = matches_.size();
@@ -179,8 +180,8 @@ class runner {
       } else {
         graph_.hooks()->search(*this, i, previous);
       }
-      const auto now = clock::now();
-      result_.rules[i].seconds += seconds(now - last_time);
+      const std::int64_t now = steady_nanoseconds();
+      result_.rules[i].seconds += in_seconds(now - last_time);
       last_time = now;
       if (now >= deadline_) out_of_time_ = true;
     }
@@ -221,12 +222,12 @@ class runner {
 
   void apply() {
     if (out_of_time_) return;
-    auto last_time = clock::now();
+    std::int64_t last_time = steady_nanoseconds();
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       if (!states_[i].searched) continue;
       const bool complete = apply_rule(i);
-      const auto now = clock::now();
-      result_.rules[i].seconds += seconds(now - last_time);
+      const std::int64_t now = steady_nanoseconds();
+      result_.rules[i].seconds += in_seconds(now - last_time);
       last_time = now;
       if (!complete) return;
       states_[i].last_search = graph_.epoch();
@@ -244,7 +245,7 @@ class runner {
 
   template <class Applier>
   bool apply_matches(std::size_t i, Applier& applier) {
-    const std::span<const std::uint32_t> all(matches_.data(), states_[i].end_match);
+    const span<const std::uint32_t> all(matches_.data(), states_[i].end_match);
     const std::size_t block = match_block * match_layout::of(rules_[i]).size();
     bool complete = true;
     attempt<node_limit_error>(
@@ -285,26 +286,26 @@ class runner {
   }
 
   bool expired() {
-    if (!out_of_time_) out_of_time_ = clock::now() >= deadline_;
+    if (!out_of_time_) out_of_time_ = steady_nanoseconds() >= deadline_;
     return out_of_time_;
   }
 
-  static double seconds(clock::duration time) {
-    return std::chrono::duration<double>(time).count();
+  static double in_seconds(std::int64_t nanoseconds) {
+    return 1e-9 * static_cast<double>(nanoseconds);
   }
   template <class Work>
   static void timed(double& total, Work&& work) {
-    const auto begin = clock::now();
+    const std::int64_t begin = steady_nanoseconds();
     work();
-    total += seconds(clock::now() - begin);
+    total += in_seconds(steady_nanoseconds() - begin);
   }
 
   egraph<Language>& graph_;
-  std::span<const rule<Language>> rules_;
+  span<const rule<Language>> rules_;
   std::vector<rule_state> states_;
   limits limit_;
   scheduler schedule_;
-  clock::time_point deadline_;
+  std::int64_t deadline_ = 0;
   bool out_of_time_ = false;
   bool saturated_ = false;
   std::size_t refused_before_ = 0;
@@ -319,8 +320,8 @@ class runner {
 
 /// Saturates `graph` with `rules`.
 template <class Language>
-report saturate(egraph<Language>& graph, std::span<const rule<Language>> rules,
-                const limits& limit = {}, const scheduler& schedule = {}) {
+report saturate(egraph<Language>& graph, span<const rule<Language>> rules, const limits& limit = {},
+                const scheduler& schedule = {}) {
   return runner<Language>(graph, rules).run(limit, schedule);
 }
 template <class Language>

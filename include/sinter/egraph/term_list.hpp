@@ -6,27 +6,25 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include <sinter/support/abi.hpp>
+#include <sinter/egraph/enode.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::eqsat {
-
-using term_id = std::uint32_t;
 
 /// One term. `children` is valid until something is appended to its list.
 struct term_view {
   std::uint16_t op = 0;
   std::uint32_t payload = 0;
-  std::span<const term_id> children;
+  span<const term_id> children;
 };
 
 class term_list {
  public:
   /// Adds a term even if the list has an equal one. `children` must not be part of this list's own
   /// memory.
-  term_id append(std::uint16_t op, std::uint32_t payload, std::span<const term_id> children) {
+  term_id append(std::uint16_t op, std::uint32_t payload, span<const term_id> children) {
     rows_.push_back({op, static_cast<std::uint16_t>(children.size()), payload,
                      static_cast<std::uint32_t>(children_.size())});
     children_.insert(children_.end(), children.begin(), children.end());

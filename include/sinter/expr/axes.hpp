@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <sinter/expr/expression.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -40,7 +41,7 @@ namespace detail {
 
 constexpr void fail(handle x, ir::op code, ir::fault_kind kind, std::int64_t lhs = 0,
                     std::int64_t rhs = 0) {
-  x.graph().fail({kind, code, lhs, rhs}, std::span<const int>(&x.node.id, 1));
+  x.graph().fail({kind, code, lhs, rhs}, span<const int>(&x.node.id, 1));
 }
 
 // The axis counted from 0, or -1 after a fault. `rank` is given where it is not x's (unsqueeze).
@@ -155,8 +156,7 @@ constexpr ir::dim dim_of(handle x, ir::op code) {
 // Reads numbers left to right, taking the next operand at each gap.
 class number_reader {
  public:
-  constexpr number_reader(ir::op code, std::span<const std::int64_t> values,
-                          std::span<const handle> operands)
+  constexpr number_reader(ir::op code, span<const std::int64_t> values, span<const handle> operands)
       : code_(code), values_(values), operands_(operands) {}
 
   constexpr bool is_gap() const { return values_[at_] == from_operand; }
@@ -168,8 +168,8 @@ class number_reader {
 
  private:
   ir::op code_;
-  std::span<const std::int64_t> values_;
-  std::span<const handle> operands_;
+  span<const std::int64_t> values_;
+  span<const handle> operands_;
   std::size_t at_ = 0;
   std::size_t next_operand_ = 0;
 };
@@ -177,7 +177,7 @@ class number_reader {
 // A shape without -1: creation functions and random numbers.
 template <std::size_t N>
 constexpr ir::symbolic_shape shape_of(handle x, ir::op code, const shape_numbers<N>& numbers,
-                                      std::span<const handle> operands) {
+                                      span<const handle> operands) {
   ir::symbolic_shape shape;
   number_reader reader(code, numbers.values, operands);
   for (std::size_t i = 0; i < N; ++i) {

@@ -6,13 +6,13 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <sinter/expr/expression.hpp>
 #include <sinter/expr/structure.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -74,7 +74,7 @@ constexpr S gradients(handle loss, const S& by) {
 }
 
 /// The same for parameters collected in a loop.
-constexpr std::vector<handle> gradients(handle loss, std::span<const handle> by) {
+constexpr std::vector<handle> gradients(handle loss, span<const handle> by) {
   std::vector<handle> out;
   for (handle each : by) out.push_back(detail::gradient(loss, each));
   return out;
@@ -99,7 +99,7 @@ constexpr handle vjp(handle y, ir::value cotangent, handle by) {
   return handle({&g, ir::append(g, ir::op::vjp, {y.node.id, by.node.id, cotangent.id})});
 }
 
-constexpr handle jvp(handle y, std::span<const handle> by, std::span<const handle> tangents) {
+constexpr handle jvp(handle y, span<const handle> by, span<const handle> tangents) {
   ir::graph& g = y.graph();
   std::vector<int> in{y.node.id};
   for (std::size_t i = 0; i < by.size(); ++i) {
@@ -212,8 +212,8 @@ constexpr assignment assign(handle target, Value value) {
   detail::meeting m;
   m.add(target.type(), false);
   const int id = target.node.id;
-  return assign(target, detail::literal(target.graph(), m, ir::op::argument, value,
-                                        std::span<const int>(&id, 1)));
+  return assign(
+      target, detail::literal(target.graph(), m, ir::op::argument, value, span<const int>(&id, 1)));
 }
 
 /// Any number of assignments, to be returned through `outputs`.
@@ -330,7 +330,7 @@ constexpr void add_output(ir::graph& g, const result& r) {
   for (const ir::output& earlier : g.outputs)
     if (out.assigned_argument >= 0 && earlier.assigned_argument == out.assigned_argument)
       g.fail({ir::fault_kind::assigned_twice, ir::op::argument, out.assigned_argument},
-             std::span<const int>(&r.target.node.id, 1));
+             span<const int>(&r.target.node.id, 1));
   g.outputs.push_back(out);
 }
 

@@ -7,12 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include <sinter/expr/handle.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -172,15 +172,13 @@ constexpr type_list<A..., B...> operator+(type_list<A...>, type_list<B...>) {
 template <class X>
 struct leaves {
   using types = type_list<X>;
-  static constexpr handle trace(std::span<const handle> in, std::size_t& next) {
-    return in[next++];
-  }
+  static constexpr handle trace(span<const handle> in, std::size_t& next) { return in[next++]; }
 };
 
 template <class Function, class... Captured>
 struct leaves<expression<Function, Captured...>> {
   using types = decltype((type_list<>{} + ... + typename leaves<Captured>::types{}));
-  static constexpr handle trace(std::span<const handle> in, std::size_t& next) {
+  static constexpr handle trace(span<const handle> in, std::size_t& next) {
     const std::array<handle, sizeof...(Captured)> operands{leaves<Captured>::trace(in, next)...};
     return std::apply(Function{}, operands);
   }
@@ -197,7 +195,7 @@ using leaf_types = typename detail::leaves<Expression>::types;
 /// compiler can trace it.
 template <class Expression>
   requires(!Expression::has_attributes)
-constexpr handle trace_type(std::span<const handle> leaf_handles) {
+constexpr handle trace_type(span<const handle> leaf_handles) {
   std::size_t next = 0;
   return detail::leaves<Expression>::trace(leaf_handles, next);
 }

@@ -8,11 +8,11 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <type_traits>
 
 #include <sinter/graph/build.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/tensor/tensor.hpp>
 #include <sinter/tensor/view.hpp>
 
@@ -120,7 +120,7 @@ constexpr bool fits(dtype type, S x) {
 // author must say what is meant.
 template <Scalar S>
 constexpr handle literal(ir::graph& g, const meeting& m, ir::op code, S x,
-                         std::span<const int> operands) {
+                         span<const int> operands) {
   constexpr dtype own = dtype_of<stored_scalar<S>>;
   if (!m.known || m.type == own) return constant_of(g, m.known ? m.type : own, x);
   const bool accepted = own != dtype::boolean && m.type != dtype::boolean &&

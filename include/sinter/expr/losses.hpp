@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <sinter/expr/axes.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -93,8 +94,7 @@ struct nll_function {
     const int last = x.rank() - 1;
     for (int axis = 0; axis < last; ++axis)
       if (const ir::dim a = x.node.extent(axis), b = wide.extent(axis); !x.graph().agree(a, b))
-        x.graph().fail(ir::detail::disagree(x.graph(), code, a, b),
-                       std::span<const int>(&x.node.id, 1));
+        x.graph().fail(ir::detail::disagree(x.graph(), code, a, b), span<const int>(&x.node.id, 1));
     if (x.graph().failed()) return x;
     // The rows of x: where extents are not known yet, binding compares the number of elements.
     ir::symbolic_shape column = x.node.shape();

@@ -10,6 +10,7 @@
 #include <sinter/expr/reshape.hpp>
 #include <sinter/expr/slice.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -68,7 +69,7 @@ struct concat_function {
     const std::array<handle, 1 + sizeof...(others)> parts{first, others...};
     return join(parts);
   }
-  constexpr handle join(std::span<const handle> parts) const {
+  constexpr handle join(span<const handle> parts) const {
     if (parts.empty()) raise(shape_error("concat: no tensors; expected at least one"));
     const handle first = parts[0];
     const int from_start = axis_of(first, code, axis, first.rank() + (NewAxis ? 1 : 0));
@@ -123,7 +124,7 @@ constexpr handle concat(std::initializer_list<handle> parts, int axis) {
 }
 
 /// The same for handles collected in a loop (`std::array`, `std::vector`), one or more.
-constexpr handle concat(std::span<const handle> parts, int axis) {
+constexpr handle concat(span<const handle> parts, int axis) {
   return detail::concat_function<false>{axis}.join(parts);
 }
 
@@ -142,7 +143,7 @@ constexpr handle stack(std::initializer_list<handle> parts, int axis) {
 }
 
 /// The same for handles collected in a loop, one or more.
-constexpr handle stack(std::span<const handle> parts, int axis) {
+constexpr handle stack(span<const handle> parts, int axis) {
   return detail::concat_function<true>{axis}.join(parts);
 }
 

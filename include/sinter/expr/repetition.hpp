@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <sinter/expr/axes.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -38,7 +39,7 @@ struct tile_function {
   }
 
   // One axis after the other, since each needs one more for a moment.
-  static constexpr ir::value tiled(ir::value x, std::span<const ir::dim> counts) {
+  static constexpr ir::value tiled(ir::value x, span<const ir::dim> counts) {
     for (int axis = 0; axis < x.rank(); ++axis) {
       const ir::dim count = counts[static_cast<std::size_t>(axis)];
       if (count == ir::dim(1)) continue;

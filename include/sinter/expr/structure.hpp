@@ -6,13 +6,13 @@
 
 #include <array>
 #include <cstddef>
-#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include <sinter/expr/handle.hpp>
 #include <sinter/support/members.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/tensor/tensor.hpp>
 
 namespace sinter::inline SINTER_ABI {
@@ -209,7 +209,7 @@ constexpr std::array<handle, parameter_count<S>> parameters_of(const S& s) {
 
 /// The struct `S` that has these handles, as many as it has parameters.
 template <HandleStructure S>
-constexpr S structure_of(std::span<const handle> parameters) {
+constexpr S structure_of(span<const handle> parameters) {
   S out{};
   std::size_t at = 0;
   for_each_parameter(out, [&](handle& x) { x = parameters[at++]; });

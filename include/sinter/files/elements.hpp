@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string>
 
 #include <sinter/files/damage.hpp>
@@ -53,7 +52,7 @@ inline any_tensor elements_at(const std::string& path, const storage& file, dtyp
   const std::byte* const first = file.data() + offset;
   if (type == dtype::boolean) require_booleans(path, offset, first, bytes);
   if (reinterpret_cast<std::uintptr_t>(first) % element == 0)
-    return any_tensor(type, shape, storage(first, bytes, std::make_shared<const storage>(file)));
+    return any_tensor(type, shape, storage(first, bytes, file));
   any_tensor copy(type, shape);
   std::memcpy(copy.data(), first, bytes);
   return copy;

@@ -69,9 +69,9 @@ inline storage map_file(const std::string& path) {
   if (bytes == 0) return storage(0);  // nothing can be mapped
   void* const first = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.number, 0);
   if (first == MAP_FAILED) damaged(path, 0, "cannot map the file: " + reason());
-  std::shared_ptr<const void> mapping(
-      first, [bytes](const void* at) { munmap(const_cast<void*>(at), bytes); });
-  return storage(static_cast<const std::byte*>(first), bytes, std::move(mapping));
+  const auto unmap = [bytes](void* at) { munmap(at, bytes); };
+  return storage(static_cast<const std::byte*>(first), bytes,
+                 std::unique_ptr<void, decltype(unmap)>(first, unmap));
 }
 #else
 inline storage map_file(const std::string& path) { return read_file(path); }

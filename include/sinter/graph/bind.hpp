@@ -7,18 +7,18 @@
 #pragma once
 
 #include <numeric>
-#include <span>
 #include <vector>
 
 #include <sinter/graph/build.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
 /// Appends node `id` of another graph, whose inputs are already here as `in` and whose dims read as
 /// `translate` says, and returns its number. Throws what `append` throws if it does not fit here.
 template <class Translate>
-constexpr int replay(graph& to, const graph& from, int id, std::span<const int> in,
+constexpr int replay(graph& to, const graph& from, int id, span<const int> in,
                      Translate translate) {
   inline_vector<dim, 2 * max_rank> dims;
   for (dim d : from.node_dims(id)) dims.push_back(translate(d));
@@ -79,8 +79,7 @@ inline void match_extents(const graph& g, std::int64_t number, const symbolic_sh
 
 /// The values of the symbols that the arguments of a graph introduce, for given argument shapes:
 /// arguments[i] is the shape of argument number i. Throws shape_error as match_extents.
-inline std::vector<std::int64_t> symbol_values(const graph& g,
-                                               std::span<const shape_vector> arguments) {
+inline std::vector<std::int64_t> symbol_values(const graph& g, span<const shape_vector> arguments) {
   std::vector<std::int64_t> values;
   for (int id = 0; id < g.size(); ++id) {
     if (g[id].code != op::argument) continue;
@@ -113,9 +112,8 @@ inline dim settled(const graph& g, dim d) {
 // out impossible, the error should name what the user wrote: the op, and its operands before
 // broadcasting. An output, or the operand of any other op, is a broadcast_to that the user wrote.
 inline void report_failed_broadcast(graph& out, const graph& traced, op user,
-                                    std::span<const int> inputs, std::span<const int> moved,
-                                    std::span<const dim> replacement,
-                                    std::string_view custom = {}) {
+                                    span<const int> inputs, span<const int> moved,
+                                    span<const dim> replacement, std::string_view custom = {}) {
   const op code = is_elementwise(user) || user == op::matmul ? user : op::broadcast_to;
   fault problem;
   std::vector<int> operands;
@@ -143,7 +141,7 @@ inline std::int64_t constant_factor(const dim_table& dims, dim d) {
   if (d.is_constant()) return d.constant();
   if (dims.kind(d) != dim_kind::sum) return 1;
   std::int64_t out = 0;
-  const std::span<const std::int64_t> terms = dims.operands(d);
+  const span<const std::int64_t> terms = dims.operands(d);
   for (std::size_t i = 0; i < terms.size(); i += 2) out = std::gcd(out, terms[i]);
   return out;
 }
@@ -156,8 +154,8 @@ inline guard without_common_factor(dim_table& dims, const guard& g) {
   return {g.holds, dims.floor_div(g.a, dim(factor)), dims.floor_div(g.b, dim(factor))};
 }
 
-inline graph replay_all(const graph& traced, std::span<const dim> symbols,
-                        std::span<const std::int64_t> values) {
+inline graph replay_all(const graph& traced, span<const dim> symbols,
+                        span<const std::int64_t> values) {
   graph out;
   out.dims.describe_as(traced.dims);
   out.customs = traced.customs;
@@ -180,7 +178,7 @@ inline graph replay_all(const graph& traced, std::span<const dim> symbols,
     });
   }
   for (const output& o : traced.outputs)
-    report_failed_broadcast(out, traced, op::broadcast_to, std::span<const int>(&o.node, 1), moved,
+    report_failed_broadcast(out, traced, op::broadcast_to, span<const int>(&o.node, 1), moved,
                             replacement);
   for (output o : traced.outputs)
     out.outputs.push_back({moved[static_cast<std::size_t>(o.node)], o.assigned_argument});
@@ -193,7 +191,7 @@ inline graph replay_all(const graph& traced, std::span<const dim> symbols,
 /// Binds `traced` (gradients expanded) to the class of these argument shapes. `guards` of the
 /// result are over symbols numbered as in `traced`. Throws shape_error, naming op and shapes, where
 /// the shapes do not fit together. At most one pass over the nodes per symbol, and one more.
-inline graph bind(const graph& traced, std::span<const shape_vector> arguments) {
+inline graph bind(const graph& traced, span<const shape_vector> arguments) {
   const std::vector<std::int64_t> values = symbol_values(traced, arguments);
   dim_table scratch;
   std::vector<dim> symbols;
@@ -253,7 +251,7 @@ inline graph bind(const graph& traced, std::span<const shape_vector> arguments) 
 }
 
 /// Do the guards of a bound graph hold for other values of its symbols? Then it is right for them.
-inline bool holds(const graph& bound, std::span<const std::int64_t> values) {
+inline bool holds(const graph& bound, span<const std::int64_t> values) {
   for (const guard& g : bound.guards) {
     const std::int64_t a = bound.dims.evaluate(g.a, values), b = bound.dims.evaluate(g.b, values);
     const bool fits = g.holds == guard::fact::equal    ? a == b

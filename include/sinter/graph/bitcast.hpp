@@ -3,9 +3,8 @@
 // around it where they do not.
 #pragma once
 
-#include <span>
-
 #include <sinter/graph/build.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -28,7 +27,7 @@ constexpr value bitcast(value x, dtype type) {
              to_size = static_cast<std::int64_t>(size_of(type));
   if (from_size == to_size || type == dtype::boolean) return as(x, type);
   const auto fail = [&](fault_kind kind, std::int64_t lhs, std::int64_t rhs) {
-    g.fail({kind, op::bitcast, lhs, rhs}, std::span<const int>(&x.id, 1));
+    g.fail({kind, op::bitcast, lhs, rhs}, span<const int>(&x.id, 1));
     return x;
   };
   if (x.rank() == 0) return fail(fault_kind::wrong_rank, 0, 1);

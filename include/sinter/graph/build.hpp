@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <concepts>
 #include <initializer_list>
-#include <span>
 
 #include <sinter/graph/infer.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/tensor/promotion.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
@@ -45,7 +45,7 @@ constexpr value constant_like(value x, double c) { return constant(*x.owner, x.t
 constexpr value extent_scalar(graph& g, dtype type, dim d) {
   if (d.is_constant()) return constant(g, type, static_cast<double>(d.constant()));
   return {&g, append(g, op::extent, std::initializer_list<int>{}, {static_cast<std::int64_t>(type)},
-                     std::span<const dim>(&d, 1))};
+                     span<const dim>(&d, 1))};
 }
 
 /// Argument `number` of the function that the graph is. `weak`: a C++ scalar, which takes the dtype
@@ -72,7 +72,7 @@ constexpr value reshape(value x, const symbolic_shape& shape) {
 
 /// Axis i of the result is axis axes[i] of x; x itself for the identity. Throws axis_error unless
 /// the axes are a permutation.
-constexpr value permute(value x, std::span<const std::int64_t> axes) {
+constexpr value permute(value x, span<const std::int64_t> axes) {
   bool identity = static_cast<int>(axes.size()) == x.rank();
   for (std::size_t i = 0; i < axes.size(); ++i)
     identity = identity && axes[i] == static_cast<std::int64_t>(i);
@@ -86,8 +86,7 @@ constexpr value transpose(value x) {
   inline_vector<std::int64_t, max_rank> axes;
   for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
   if (x.rank() < 2) {
-    x.owner->fail({fault_kind::wrong_rank, op::permute, x.rank(), 2},
-                  std::span<const int>(&x.id, 1));
+    x.owner->fail({fault_kind::wrong_rank, op::permute, x.rank(), 2}, span<const int>(&x.id, 1));
     return x;
   }
   axes[x.rank() - 1] = x.rank() - 2;
@@ -212,7 +211,7 @@ constexpr value windows(value x, int axis, dim size, std::int64_t stride = 1,
   }
   const int in[] = {x.id};
   const std::int64_t attributes[] = {axis, stride, dilation};
-  return {x.owner, append(*x.owner, op::windows, in, attributes, std::span<const dim>(&size, 1))};
+  return {x.owner, append(*x.owner, op::windows, in, attributes, span<const dim>(&size, 1))};
 }
 
 /// Puts step - 1 zeros behind every element along `axis`. As a matrix [elements up to and with the
@@ -238,8 +237,7 @@ constexpr value sum_windows(value x, int axis, dim extent, std::int64_t stride =
                             std::int64_t dilation = 1) {
   const int in[] = {x.id};
   const std::int64_t attributes[] = {axis, stride, dilation};
-  return {x.owner,
-          append(*x.owner, op::sum_windows, in, attributes, std::span<const dim>(&extent, 1))};
+  return {x.owner, append(*x.owner, op::sum_windows, in, attributes, span<const dim>(&extent, 1))};
 }
 
 /// x in another dtype; x itself if it has that.
@@ -250,7 +248,7 @@ constexpr value cast(value x, dtype type) {
 }
 
 // x in the dtype that the operands promote to, where casts are implicit.
-constexpr value in_meeting_dtype(value x, std::span<const value> operands) {
+constexpr value in_meeting_dtype(value x, span<const value> operands) {
   if (!x.owner->implicit_casts) return x;
   dtype type = operands[0].type();
   for (const value& v : operands) type = promote(type, v.type());
@@ -260,7 +258,7 @@ constexpr value in_meeting_dtype(value x, std::span<const value> operands) {
 /// One or more parts one after another along `axis`. Throws axis_error if the axis is outside of
 /// their rank, dtype_error unless they have one dtype, shape_error unless they have one rank and
 /// their other extents agree.
-constexpr value concat(std::span<const value> parts, int axis) {
+constexpr value concat(span<const value> parts, int axis) {
   if (parts.size() == 1) return parts[0];
   std::vector<int> in;
   for (value p : parts) in.push_back(in_meeting_dtype(p, parts).id);
@@ -317,7 +315,7 @@ constexpr bool can_broadcast(graph& g, const symbolic_shape& from, const symboli
 }
 
 /// Reports the first pair of extents that keeps operands from having one shape: throws shape_error.
-constexpr value fail_to_broadcast(graph& g, op code, std::span<const value> operands,
+constexpr value fail_to_broadcast(graph& g, op code, span<const value> operands,
                                   const symbolic_shape& shape) {
   inline_vector<int, 3> ids;
   fault problem;
@@ -357,7 +355,7 @@ constexpr value elementwise(op code, std::initializer_list<value> operands) {
     int ids[3]{};
     std::size_t count = 0;
     for (const value& v : operands) ids[count++] = v.id;
-    return {&g, append(g, code, std::span<const int>(ids, count))};
+    return {&g, append(g, code, span<const int>(ids, count))};
   }
 
   inline_vector<value, 3> in(operands.begin(), operands.end());

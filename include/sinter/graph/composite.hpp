@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include <sinter/graph/build.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -59,7 +59,7 @@ constexpr value expand_cross_entropy(value x, value labels) {
 // Pairs (a, b) of an axis of even extent become (a cos - b sin, a sin + b cos), the angle of pair i
 // at position p being p theta^(-2 i / depth) (Su et al. 2021, "RoFormer"). Pairs are the neighbours
 // 2 i and 2 i + 1, or i of the first half and i of the second.
-constexpr value expand_rope(value x, value positions, std::span<const std::int64_t> attributes) {
+constexpr value expand_rope(value x, value positions, span<const std::int64_t> attributes) {
   graph& g = *x.owner;
   const int last = x.rank() - 1, axis = static_cast<int>(attributes[3]);
   const double theta = double_of(attributes[0]);
@@ -139,8 +139,8 @@ constexpr value expand_sum_windows(value x, int axis, std::int64_t stride, std::
 /// its value. `inputs`, `attributes` and `dims` are those of the composite's node (graph.hpp) and
 /// may point into `g`. Throws what `append` throws; `code` must be a composite, otherwise the
 /// result has the id -1 and nothing is written.
-constexpr value expand(graph& g, op code, std::span<const int> inputs,
-                       std::span<const std::int64_t> attributes, std::span<const dim> dims = {}) {
+constexpr value expand(graph& g, op code, span<const int> inputs,
+                       span<const std::int64_t> attributes, span<const dim> dims = {}) {
   if (info(code).kind != kind::composite) return {&g, -1};
   // Copies: appending moves what the spans point to.
   const value x{&g, inputs[0]};
@@ -168,7 +168,7 @@ constexpr value expand(graph& g, op code, std::span<const int> inputs,
 /// The same for the element-wise ops that are defined by simpler ones; the id is -1 for an op that
 /// is not. The expansions agree with the op to rounding, and where the op is defined by a limit
 /// (silu at -infinity) both give NaN.
-constexpr value expand_elementwise(graph& g, op code, std::span<const int> inputs) {
+constexpr value expand_elementwise(graph& g, op code, span<const int> inputs) {
   if (inputs.size() != 1) return {&g, -1};
   const value x{&g, inputs[0]};
   switch (code) {

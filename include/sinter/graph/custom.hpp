@@ -8,13 +8,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include <sinter/graph/region.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/tensor/dtype.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
@@ -31,7 +31,7 @@ template <class Void>
 struct custom_array {
   Void* data = nullptr;
   dtype type{};
-  std::span<const std::int64_t> shape;
+  span<const std::int64_t> shape;
 
   std::int64_t rank() const { return static_cast<std::int64_t>(shape.size()); }
   std::int64_t extent(std::int64_t axis) const { return shape[static_cast<std::size_t>(axis)]; }
@@ -47,15 +47,15 @@ struct custom_array {
     if (type != dtype_of<T>)
       raise(dtype_error("custom op: elements are " + std::string(name(type)) + ", not " +
                         std::string(name(dtype_of<T>))));
-    return std::span<element>(static_cast<element*>(data), static_cast<std::size_t>(size()));
+    return span<element>(static_cast<element*>(data), static_cast<std::size_t>(size()));
   }
 };
 using custom_input = custom_array<const void>;
 using custom_output = custom_array<void>;
 
 /// What runs an opaque op: operands, result, attributes.
-using custom_function = void (*)(std::span<const custom_input>, const custom_output&,
-                                 std::span<const double>);
+using custom_function = void (*)(span<const custom_input>, const custom_output&,
+                                 span<const double>);
 
 /// A rewrite rule of a custom op, as the op has it, but with the op's name before its own.
 struct custom_rule {
@@ -67,16 +67,16 @@ struct custom_op {
   std::string_view name;
   int arity = 0;
   bool elementwise = false;
-  std::span<const std::string_view> attributes;
-  std::span<const custom_rule> rules;
+  span<const std::string_view> attributes;
+  span<const custom_rule> rules;
   double work = 1;  // per element, relative to one addition
   // Opaque: the last axes that it works on; those before are independent of each other, and the
   // kernel gets any part of them as one axis. Below 0: it gets whole arrays.
   int core_axes = -1;
 
   // Of gradients and tangents: nodes, -1 where there is none. Null: the op has no such rule.
-  void (*gradient)(graph&, int node, int adjoint, std::span<int> of_operands) = nullptr;
-  int (*tangent)(graph&, int node, std::span<const int> tangents) = nullptr;
+  void (*gradient)(graph&, int node, int adjoint, span<int> of_operands) = nullptr;
+  int (*tangent)(graph&, int node, span<const int> tangents) = nullptr;
 
   // Element-wise: one element; the kernel for a dtype (f32, f64).
   double (*element)(const double*) = nullptr;
@@ -85,8 +85,7 @@ struct custom_op {
   // Opaque: dtype and shape of the result; what the reference interpreter runs (floats as f64,
   // other operands in their dtype; null: the kernel); the kernel for operand 0 of a dtype (null,
   // also for single dtypes: there is none, and the interpreter's function runs).
-  inferred (*infer)(graph&, std::span<const int> in,
-                    std::span<const std::int64_t> attributes) = nullptr;
+  inferred (*infer)(graph&, span<const int> in, span<const std::int64_t> attributes) = nullptr;
   custom_function reference = nullptr;
   custom_function (*kernel)(dtype) = nullptr;
 };

@@ -7,14 +7,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <sinter/graph/extent_range.hpp>
+#include <sinter/support/flat_vector.hpp>
 #include <sinter/support/inline_vector.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/tensor/extents.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
@@ -45,7 +46,7 @@ using symbolic_shape = inline_vector<dim, max_rank>;
 
 // From a pointer and a count: iterators of a span cost constant evaluation 15 statements per
 // extent.
-constexpr symbolic_shape to_shape(std::span<const dim> extents) {
+constexpr symbolic_shape to_shape(span<const dim> extents) {
   const dim* const first = extents.data();
   return symbolic_shape(first, first + extents.size());
 }
@@ -98,7 +99,7 @@ class dim_table {
   /// it is one, until something depends on it. Also true for products of such symbols.
   constexpr bool is_open(dim d) const {
     if (d.is_constant()) return false;
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     if (kind(d) == dim_kind::symbol) {
       const extent_range r = symbol_range(o[0]);
       return r.holds(1) && r.low < r.high && !(r == extent_range{});
@@ -171,11 +172,9 @@ class dim_table {
 
   // The extent that a and b broadcast to, when that is not decided yet.
   constexpr dim broadcast(dim a, dim b) {
-    std::vector<std::int64_t> atoms;
+    codes atoms;
     append_atoms(atoms, a);
     append_atoms(atoms, b);
-    std::sort(atoms.begin(), atoms.end());
-    atoms.erase(std::unique(atoms.begin(), atoms.end()), atoms.end());
     // A constant other than 1 decides: the others are 1 or equal to it.
     for (std::int64_t atom : atoms)
       if (atom >= 0 && atom != 1) return dim(atom);
@@ -208,7 +207,7 @@ class dim_table {
   // Bounds of the value of d, from the ranges of its symbols.
   constexpr extent_range range(dim d) const {
     if (d.is_constant()) return {d.constant(), d.constant()};
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     const auto part = [&](std::size_t i) { return range(dim::from_code(o[i])); };
     switch (kind(d)) {
       case dim_kind::symbol: return symbol_range(o[0]);
@@ -237,7 +236,7 @@ class dim_table {
   }
 
   constexpr dim_kind kind(dim expression) const { return entries_[expression.index()].kind; }
-  constexpr std::span<const std::int64_t> operands(dim expression) const {
+  constexpr span<const std::int64_t> operands(dim expression) const {
     const entry& e = entries_[expression.index()];
     return {pool_.data() + e.first, static_cast<std::size_t>(e.count)};
   }
@@ -245,9 +244,9 @@ class dim_table {
 
   // The value of a dim when symbol number i is values[i]; what overflows is the largest number, or
   // the smallest.
-  constexpr std::int64_t evaluate(dim d, std::span<const std::int64_t> values) const {
+  constexpr std::int64_t evaluate(dim d, span<const std::int64_t> values) const {
     if (d.is_constant()) return d.constant();
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     switch (kind(d)) {
       case dim_kind::symbol: return values[static_cast<std::size_t>(o[0])];
       case dim_kind::sum: {
@@ -281,9 +280,9 @@ class dim_table {
   }
 
   // The same expression in this table after every symbol number i was replaced by replacement[i].
-  constexpr dim substitute(const dim_table& from, dim d, std::span<const dim> replacement) {
+  constexpr dim substitute(const dim_table& from, dim d, span<const dim> replacement) {
     if (d.is_constant()) return d;
-    const std::span<const std::int64_t> o = from.operands(d);
+    const span<const std::int64_t> o = from.operands(d);
     const auto sub_term = [&](std::size_t i) {
       return substitute(from, dim::from_code(o[i]), replacement);
     };
@@ -315,7 +314,7 @@ class dim_table {
 
   std::string to_string(dim d) const {
     if (d.is_constant()) return std::to_string(d.constant());
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     const auto text = [&](std::size_t i) { return to_string(dim::from_code(o[i])); };
     switch (kind(d)) {
       case dim_kind::symbol: return symbol_name(o[0]);
@@ -362,43 +361,44 @@ class dim_table {
     std::int64_t
         monomial;  // code of a symbol, product or opaque expression; `one` for the constant part
   };
-  using terms = std::vector<term>;
+  using terms = flat_vector<term>;
+  using codes = flat_vector<std::int64_t>;
 
-  constexpr dim intern(dim_kind kind, std::span<const std::int64_t> operands) {
+  constexpr dim intern(dim_kind kind, span<const std::int64_t> operands) {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       const entry& e = entries_[i];
       if (e.kind == kind && static_cast<std::size_t>(e.count) == operands.size() &&
-          std::equal(operands.begin(), operands.end(), pool_.begin() + e.first))
+          std::equal(operands.begin(), operands.end(), pool_.data() + e.first))
         return dim::expression(i);
     }
-    const std::vector<std::int64_t> copy(operands.begin(),
-                                         operands.end());  // operands may point into the pool
+    codes copy;  // operands may point into the pool
+    copy.append(operands.data(), operands.size());
     entries_.push_back(
         {kind, static_cast<std::int32_t>(pool_.size()), static_cast<std::int32_t>(copy.size())});
-    pool_.insert(pool_.end(), copy.begin(), copy.end());
+    pool_.append(copy.data(), copy.size());
     return dim::expression(entries_.size() - 1);
   }
   constexpr dim intern(dim_kind kind, std::initializer_list<std::int64_t> operands) {
-    return intern(kind, std::span<const std::int64_t>(operands.begin(), operands.size()));
+    return intern(kind, span<const std::int64_t>(operands.begin(), operands.size()));
   }
 
   static constexpr void insert(terms& out, term t) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (out[i].monomial != t.monomial) continue;
       out[i].coefficient = detail::saturating_add(out[i].coefficient, t.coefficient);
-      if (out[i].coefficient == 0) out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+      if (out[i].coefficient == 0) out.erase(i);
       return;
     }
     if (t.coefficient == 0) return;
-    auto place = out.begin();
-    while (place != out.end() && place->monomial < t.monomial) ++place;
+    std::size_t place = 0;
+    while (place < out.size() && out[place].monomial < t.monomial) ++place;
     out.insert(place, t);
   }
 
   constexpr void append_terms(terms& out, dim d, std::int64_t factor) const {
     if (d.is_constant()) return insert(out, {detail::saturating_mul(factor, d.constant()), one});
     if (kind(d) != dim_kind::sum) return insert(out, {factor, d.code()});
-    const std::span<const std::int64_t> o = operands(d);
+    const span<const std::int64_t> o = operands(d);
     for (std::size_t i = 0; i < o.size(); i += 2)
       insert(out, {detail::saturating_mul(factor, o[i]), o[i + 1]});
   }
@@ -417,7 +417,7 @@ class dim_table {
     if (t.empty()) return dim(0);
     if (t.size() == 1 && t[0].monomial == one && t[0].coefficient > 0) return dim(t[0].coefficient);
     if (t.size() == 1 && t[0].coefficient == 1) return dim::from_code(t[0].monomial);
-    std::vector<std::int64_t> flat;
+    codes flat;
     for (const term& each : t) {
       flat.push_back(each.coefficient);
       flat.push_back(each.monomial);
@@ -425,21 +425,25 @@ class dim_table {
     return intern(dim_kind::sum, flat);
   }
 
-  constexpr void append_factors(std::vector<std::int64_t>& out, std::int64_t monomial) const {
+  // Codes are kept sorted. Factors may occur several times.
+  static constexpr std::size_t place_of(const codes& sorted, std::int64_t code) {
+    std::size_t place = 0;
+    while (place < sorted.size() && sorted[place] < code) ++place;
+    return place;
+  }
+  constexpr void append_factors(codes& out, std::int64_t monomial) const {
     if (monomial == one) return;
     const dim d = dim::from_code(monomial);
-    if (kind(d) != dim_kind::product) return out.push_back(monomial);
-    const std::span<const std::int64_t> o = operands(d);
-    out.insert(out.end(), o.begin(), o.end());
+    if (kind(d) != dim_kind::product) return out.insert(place_of(out, monomial), monomial);
+    for (std::int64_t factor : operands(d)) out.insert(place_of(out, factor), factor);
   }
 
   constexpr std::int64_t multiply_monomials(std::int64_t a, std::int64_t b) {
-    std::vector<std::int64_t> factors;
+    codes factors;
     append_factors(factors, a);
     append_factors(factors, b);
     if (factors.empty()) return one;
     if (factors.size() == 1) return factors[0];
-    std::sort(factors.begin(), factors.end());
     return intern(dim_kind::product, factors).code();
   }
 
@@ -450,15 +454,15 @@ class dim_table {
     append_terms(numerator, a, 1);
     append_terms(denominator, b, 1);
     if (denominator.size() != 1) return dim(0);
-    std::vector<std::int64_t> divisors;
+    codes divisors;
     append_factors(divisors, denominator[0].monomial);
     for (const term& each : numerator) {
       if (each.coefficient % denominator[0].coefficient != 0) return dim(0);
-      std::vector<std::int64_t> factors;
+      codes factors;
       append_factors(factors, each.monomial);
       for (std::int64_t divisor : divisors) {
-        const auto place = std::find(factors.begin(), factors.end(), divisor);
-        if (place == factors.end()) return dim(0);
+        const std::size_t place = place_of(factors, divisor);
+        if (place == factors.size() || factors[place] != divisor) return dim(0);
         factors.erase(place);
       }
       const std::int64_t monomial = factors.empty() ? one
@@ -470,11 +474,15 @@ class dim_table {
     return from_terms(out);
   }
 
-  constexpr void append_atoms(std::vector<std::int64_t>& out, dim d) const {
+  // Each once.
+  constexpr void append_atoms(codes& out, dim d) const {
     if (d == dim(1)) return;
-    if (d.is_constant() || kind(d) != dim_kind::broadcast) return out.push_back(d.code());
-    const std::span<const std::int64_t> o = operands(d);
-    out.insert(out.end(), o.begin(), o.end());
+    const auto add = [&out](std::int64_t code) {
+      const std::size_t place = place_of(out, code);
+      if (place == out.size() || out[place] != code) out.insert(place, code);
+    };
+    if (d.is_constant() || kind(d) != dim_kind::broadcast) return add(d.code());
+    for (std::int64_t code : operands(d)) add(code);
   }
 
   // a/(b*c), which is not a/b*c.
@@ -484,7 +492,7 @@ class dim_table {
     return product ? "(" + to_string(d) + ")" : to_string(d);
   }
 
-  std::string join(std::span<const std::int64_t> o, const char* separator, const char* open,
+  std::string join(span<const std::int64_t> o, const char* separator, const char* open,
                    const char* close) const {
     std::string out = open;
     for (std::size_t i = 0; i < o.size(); ++i)
@@ -492,8 +500,8 @@ class dim_table {
     return out + close;
   }
 
-  std::vector<entry> entries_;
-  std::vector<std::int64_t> pool_;
+  flat_vector<entry> entries_;
+  codes pool_;
   std::vector<symbol_facts> symbols_;  // by number; fewer than there are where nothing was said
 };
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include <sinter/graph/graph.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -56,7 +56,7 @@ class fixed_inputs {
 
   bool is_fixed(const dim_table& dims, dim d) const {
     if (d.is_constant()) return true;
-    const std::span<const std::int64_t> operands = dims.operands(d);
+    const span<const std::int64_t> operands = dims.operands(d);
     switch (dims.kind(d)) {
       case dim_kind::symbol: {
         const auto symbol = static_cast<std::size_t>(operands[0]);
@@ -82,7 +82,7 @@ class fixed_inputs {
   }
 
  private:
-  bool are_fixed(const dim_table& dims, std::span<const std::int64_t> codes) const {
+  bool are_fixed(const dim_table& dims, span<const std::int64_t> codes) const {
     for (std::int64_t code : codes)
       if (!is_fixed(dims, dim::from_code(code))) return false;
     return true;

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include <sinter/graph/build.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -38,7 +38,7 @@ constexpr void freeze_dim(std::vector<std::int64_t>& out, const dim_table& dims,
 
 class reader {
  public:
-  constexpr explicit reader(std::span<const std::int64_t> words) : words_(words) {}
+  constexpr explicit reader(span<const std::int64_t> words) : words_(words) {}
   constexpr std::int64_t next() { return words_[at_++]; }
 
   constexpr dim next_dim(dim_table& dims) {
@@ -73,7 +73,7 @@ class reader {
   }
 
  private:
-  std::span<const std::int64_t> words_;
+  span<const std::int64_t> words_;
   std::size_t at_ = 0;
 };
 
@@ -106,8 +106,7 @@ constexpr std::vector<std::int64_t> freeze(const graph& g) {
 
 /// The graph that `freeze` wrote, node for node, and the custom ops of the graph it was written
 /// from. The words must be those of `freeze`: they are not checked.
-constexpr graph thaw(std::span<const std::int64_t> words,
-                     std::span<const custom_op* const> customs = {}) {
+constexpr graph thaw(span<const std::int64_t> words, span<const custom_op* const> customs = {}) {
   graph g;
   g.customs.assign(customs.begin(), customs.end());
   detail::reader in(words);

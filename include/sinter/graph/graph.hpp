@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -18,6 +17,7 @@
 #include <sinter/graph/op.hpp>
 #include <sinter/support/flat_vector.hpp>
 #include <sinter/support/hash.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -99,24 +99,24 @@ class graph {
 
   constexpr int size() const { return static_cast<int>(nodes_.size()); }
   constexpr const node& operator[](int id) const { return nodes_[static_cast<std::size_t>(id)]; }
-  constexpr std::span<const node> nodes() const { return nodes_; }
+  constexpr span<const node> nodes() const { return nodes_; }
 
-  constexpr std::span<const int> inputs(int id) const {
+  constexpr span<const int> inputs(int id) const {
     return inputs(nodes_[static_cast<std::size_t>(id)]);
   }
-  constexpr std::span<const int> inputs(const node& n) const {
+  constexpr span<const int> inputs(const node& n) const {
     return {inputs_.data() + n.first_input, static_cast<std::size_t>(n.input_count)};
   }
   constexpr int input(int id, int which) const {
     return inputs_[static_cast<std::size_t>(nodes_[static_cast<std::size_t>(id)].first_input +
                                             which)];
   }
-  constexpr std::span<const std::int64_t> attributes(int id) const {
+  constexpr span<const std::int64_t> attributes(int id) const {
     const node& n = nodes_[static_cast<std::size_t>(id)];
     return {attributes_.data() + n.first_attribute, static_cast<std::size_t>(n.attribute_count)};
   }
   // The custom op of such a node, by the node's attributes.
-  constexpr const custom_op& custom(std::span<const std::int64_t> of) const {
+  constexpr const custom_op& custom(span<const std::int64_t> of) const {
     return *customs[static_cast<std::size_t>(of[0])];
   }
   // The number of a custom op, which joins the list if it is not there.
@@ -126,16 +126,14 @@ class graph {
     if (number == customs.size()) customs.push_back(which);
     return static_cast<std::int64_t>(number);
   }
-  constexpr std::span<const dim> node_dims(int id) const {
+  constexpr span<const dim> node_dims(int id) const {
     const node& n = nodes_[static_cast<std::size_t>(id)];
     return {node_dims_.data() + n.first_dim, static_cast<std::size_t>(n.dim_count)};
   }
 
   // Adds a node whose type and shape are known (infer.hpp finds them) or returns the equal one.
-  constexpr int intern(op code, dtype type, const symbolic_shape& shape,
-                       std::span<const int> own_inputs,
-                       std::span<const std::int64_t> own_attributes,
-                       std::span<const dim> own_dims) {
+  constexpr int intern(op code, dtype type, const symbolic_shape& shape, span<const int> own_inputs,
+                       span<const std::int64_t> own_attributes, span<const dim> own_dims) {
     // Every statement here is paid per node of the constexpr step limit, hence pointers, and one
     // multiplication per word.
     std::uint64_t key = hash_seed + static_cast<std::uint64_t>(code);
@@ -194,7 +192,7 @@ class graph {
   }
 
   // Records a fault (while the compiler traces) or throws it.
-  constexpr void fail(const fault& f, std::span<const int> operands) {
+  constexpr void fail(const fault& f, span<const int> operands) {
     if (!std::is_constant_evaluated()) throw_fault(f, operand_text(operands), range_text(operands));
     if (first_fault.kind == fault_kind::none) first_fault = f;
   }
@@ -267,7 +265,7 @@ class graph {
     return sinter::to_string(concrete);
   }
 
-  std::string operand_text(std::span<const int> operands) const {
+  std::string operand_text(span<const int> operands) const {
     std::string out;
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const node& n = (*this)[operands[i]];
@@ -278,7 +276,7 @@ class graph {
 
   // The ranges of the symbols among the operands' extents, while those are not known: "batch in
   // 1..64".
-  std::string range_text(std::span<const int> operands) const {
+  std::string range_text(span<const int> operands) const {
     std::string out;
     std::vector<dim> told;
     for (int i : operands)
@@ -319,9 +317,8 @@ class graph {
     return true;
   }
 
-  constexpr bool same(int id, op code, std::span<const int> other_inputs,
-                      std::span<const std::int64_t> other_attributes,
-                      std::span<const dim> other_dims) const {
+  constexpr bool same(int id, op code, span<const int> other_inputs,
+                      span<const std::int64_t> other_attributes, span<const dim> other_dims) const {
     const auto equal = [](auto a, auto b) {
       if (a.size() != b.size()) return false;
       for (std::size_t i = 0; i < a.size(); ++i)
@@ -360,7 +357,7 @@ constexpr std::string_view op_name(const graph& g, int id) {
 
 // The value of a constant node as a double.
 constexpr double constant_value(const graph& g, int id) {
-  const std::span<const std::int64_t> a = g.attributes(id);
+  const span<const std::int64_t> a = g.attributes(id);
   switch (static_cast<dtype>(a[0])) {
     case dtype::i64: return static_cast<double>(a[1]);
     case dtype::u64: return static_cast<double>(static_cast<std::uint64_t>(a[1]));

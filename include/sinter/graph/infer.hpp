@@ -5,9 +5,9 @@
 #pragma once
 
 #include <initializer_list>
-#include <span>
 
 #include <sinter/graph/graph.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -48,8 +48,8 @@ constexpr fault disagree(const graph& g, op code, dim a, dim b) {
   return {fault_kind::extents_disagree, code, extent_for_message(g, a), extent_for_message(g, b)};
 }
 
-constexpr inferred infer_elementwise(graph& g, op code, std::span<const int> in,
-                                     std::span<const std::int64_t> attributes) {
+constexpr inferred infer_elementwise(graph& g, op code, span<const int> in,
+                                     span<const std::int64_t> attributes) {
   const op_info& facts = info(code);
   inferred out;
   const bool selects = code == op::where;
@@ -114,9 +114,8 @@ constexpr void make_known(graph& g, dim d) {
     if (kind != dim_kind::sum || i % 2 != 0) make_known(g, dim::from_code(operands[i]));
 }
 
-constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
-                                  std::span<const std::int64_t> attributes,
-                                  std::span<const dim> dims) {
+constexpr inferred infer_movement(graph& g, op code, span<const int> in,
+                                  span<const std::int64_t> attributes, span<const dim> dims) {
   const node& x = g[in[0]];
   inferred out{x.type, x.shape, {}};
   const int rank = static_cast<int>(x.shape.size());
@@ -192,7 +191,8 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
       }
       const dim size = dims[0], extent = x.shape[axis];
       // What a window spans: its last element is that many places from its first, and one.
-      const dim span = g.dims.add(g.dims.mul(g.dims.sub(size, dim(1)), dim(attributes[2])), dim(1));
+      const dim reach =
+          g.dims.add(g.dims.mul(g.dims.sub(size, dim(1)), dim(attributes[2])), dim(1));
       const std::int64_t known_size = extent_for_message(g, size),
                          known_extent = extent_for_message(g, extent);
       const std::int64_t known_span = (known_size - 1) * attributes[2] + 1;
@@ -205,10 +205,10 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
         // Part of the class, since it hardly varies: rules then know how few elements there are.
         make_known(g, size);
         require_order(g, {dim(1), size});
-        require_order(g, {span, extent});
+        require_order(g, {reach, extent});
       }
       const dim count =
-          g.dims.add(g.dims.floor_div(g.dims.sub(extent, span), dim(attributes[1])), dim(1));
+          g.dims.add(g.dims.floor_div(g.dims.sub(extent, reach), dim(attributes[1])), dim(1));
       out.shape[axis] = size;
       out.shape.insert(out.shape.begin() + axis + 1, count);
       return out;
@@ -240,8 +240,7 @@ constexpr inferred infer_movement(graph& g, op code, std::span<const int> in,
   }
 }
 
-constexpr inferred infer_matmul(graph& g, std::span<const int> in,
-                                std::span<const std::int64_t> attributes) {
+constexpr inferred infer_matmul(graph& g, span<const int> in, span<const std::int64_t> attributes) {
   const node a = g[in[0]], b = g[in[1]];
   inferred out{a.type, a.shape, {}};
   if (a.type != b.type)
@@ -267,9 +266,8 @@ constexpr inferred infer_matmul(graph& g, std::span<const int> in,
   return out;
 }
 
-constexpr inferred infer_indexing(graph& g, op code, std::span<const int> in,
-                                  std::span<const std::int64_t> attributes,
-                                  std::span<const dim> dims) {
+constexpr inferred infer_indexing(graph& g, op code, span<const int> in,
+                                  span<const std::int64_t> attributes, span<const dim> dims) {
   const node x = g[in[0]], indices = g[in[1]];
   inferred out{x.type, {}, {}};
   if (!is_integral(indices.type))
@@ -316,8 +314,7 @@ constexpr inferred infer_indexing(graph& g, op code, std::span<const int> in,
 
 // In a bound graph the depth becomes part of the class: it hardly varies, and halves and pairs of a
 // known number are known numbers too.
-constexpr inferred infer_rope(graph& g, std::span<const int> in,
-                              std::span<const std::int64_t> attributes) {
+constexpr inferred infer_rope(graph& g, span<const int> in, span<const std::int64_t> attributes) {
   const node x = g[in[0]], positions = g[in[1]];
   inferred out{x.type, x.shape, {}};
   const auto rank = static_cast<std::int64_t>(x.shape.size());
@@ -350,7 +347,7 @@ constexpr inferred infer_rope(graph& g, std::span<const int> in,
 }
 
 // What a derivative by x is contracted with must look like it; the result looks like x (jvp: y).
-constexpr inferred infer_control(graph& g, op code, std::span<const int> in) {
+constexpr inferred infer_control(graph& g, op code, span<const int> in) {
   const node& of = g[in[code == op::gradient || code == op::vjp ? 1 : 0]];
   inferred out{of.type, of.shape, {}};
   const auto require_alike = [&](int direction, int subject) {
@@ -378,8 +375,8 @@ constexpr inferred infer_control(graph& g, op code, std::span<const int> in) {
   return out;
 }
 
-constexpr inferred infer_composite(graph& g, op code, std::span<const int> in,
-                                   std::span<const std::int64_t> attributes) {
+constexpr inferred infer_composite(graph& g, op code, span<const int> in,
+                                   span<const std::int64_t> attributes) {
   const node x = g[in[0]];
   inferred out{x.type, x.shape, {}};
   if (!accepts_dtype(code == op::first_max ? accepts::numeric : accepts::floating, x.type))
@@ -403,9 +400,8 @@ constexpr inferred infer_composite(graph& g, op code, std::span<const int> in,
   return out;
 }
 
-constexpr inferred infer_sum_windows(graph& g, std::span<const int> in,
-                                     std::span<const std::int64_t> attributes,
-                                     std::span<const dim> dims) {
+constexpr inferred infer_sum_windows(graph& g, span<const int> in,
+                                     span<const std::int64_t> attributes, span<const dim> dims) {
   constexpr op code = op::sum_windows;
   const node& x = g[in[0]];
   inferred out{x.type, x.shape, {}};
@@ -419,9 +415,9 @@ constexpr inferred infer_sum_windows(graph& g, std::span<const int> in,
     out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(x.type), 0};
   // As many windows as `windows` takes from that extent.
   const dim size = x.shape[axis], windows = x.shape[axis + 1];
-  const dim span = g.dims.add(g.dims.mul(g.dims.sub(size, dim(1)), dim(attributes[2])), dim(1));
+  const dim reach = g.dims.add(g.dims.mul(g.dims.sub(size, dim(1)), dim(attributes[2])), dim(1));
   const dim count =
-      g.dims.add(g.dims.floor_div(g.dims.sub(dims[0], span), dim(attributes[1])), dim(1));
+      g.dims.add(g.dims.floor_div(g.dims.sub(dims[0], reach), dim(attributes[1])), dim(1));
   if (!g.agree(windows, count)) out.problem = disagree(g, code, windows, count);
   out.shape[axis] = dims[0];
   out.shape.erase(out.shape.begin() + axis + 1);
@@ -431,9 +427,8 @@ constexpr inferred infer_sum_windows(graph& g, std::span<const int> in,
 }  // namespace detail
 
 // The rule of each op alone; what everybody calls is `infer`.
-constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in,
-                                 std::span<const std::int64_t> attributes,
-                                 std::span<const dim> dims) {
+constexpr inferred infer_by_rule(graph& g, op code, span<const int> in,
+                                 span<const std::int64_t> attributes, span<const dim> dims) {
   if (code == op::matmul) return detail::infer_matmul(g, in, attributes);
   switch (info(code).kind) {
     case kind::leaf:
@@ -466,8 +461,8 @@ constexpr inferred infer_by_rule(graph& g, op code, std::span<const int> in,
 // The dtype and shape of `code` applied to these operands, or the fault. In a bound graph an extent
 // that is one is the number 1, also where it is computed ((s0 + 1) / 2 of two rows), under a guard;
 // but for those that are left open.
-constexpr inferred infer(graph& g, op code, std::span<const int> in,
-                         std::span<const std::int64_t> attributes, std::span<const dim> dims) {
+constexpr inferred infer(graph& g, op code, span<const int> in, span<const std::int64_t> attributes,
+                         span<const dim> dims) {
   inferred out = infer_by_rule(g, code, in, attributes, dims);
   if (out.problem.kind != fault_kind::none && is_custom(code))
     out.problem.custom = g.custom(attributes).name;
@@ -480,8 +475,8 @@ constexpr inferred infer(graph& g, op code, std::span<const int> in,
   return out;
 }
 
-constexpr int append(graph& g, op code, std::span<const int> in,
-                     std::span<const std::int64_t> attributes = {}, std::span<const dim> dims = {});
+constexpr int append(graph& g, op code, span<const int> in,
+                     span<const std::int64_t> attributes = {}, span<const dim> dims = {});
 
 namespace detail {
 
@@ -507,8 +502,8 @@ constexpr int widened(graph& g, int id) {
 // A node that has to do with f16 or bf16 and was found right. They have no arithmetic, and casts
 // only to f32, from f32 and from f64 (which must be rounded once); everything else goes through
 // f32, which holds all their values.
-constexpr int append_narrow(graph& g, op code, std::span<const int> in,
-                            std::span<const std::int64_t> attributes, std::span<const dim> dims,
+constexpr int append_narrow(graph& g, op code, span<const int> in,
+                            span<const std::int64_t> attributes, span<const dim> dims,
                             const inferred& result) {
   const dtype from = g[in[0]].type;
   if (code == op::cast && from != result.type) {
@@ -527,8 +522,8 @@ constexpr int append_narrow(graph& g, op code, std::span<const int> in,
 
 // Checks the node and adds it, between casts to f32 and back if it computes with 16-bit floats.
 // After a fault (while tracing) the result is a harmless stand-in: the first operand.
-constexpr int append(graph& g, op code, std::span<const int> in,
-                     std::span<const std::int64_t> attributes, std::span<const dim> dims) {
+constexpr int append(graph& g, op code, span<const int> in, span<const std::int64_t> attributes,
+                     span<const dim> dims) {
   if (g.failed()) return in.empty() ? 0 : in[0];
   const inferred result = infer(g, code, in, attributes, dims);
   if (result.problem.kind != fault_kind::none) {
@@ -542,9 +537,9 @@ constexpr int append(graph& g, op code, std::span<const int> in,
 
 constexpr int append(graph& g, op code, std::initializer_list<int> in,
                      std::initializer_list<std::int64_t> attributes = {},
-                     std::span<const dim> dims = {}) {
-  return append(g, code, std::span<const int>(in.begin(), in.size()),
-                std::span<const std::int64_t>(attributes.begin(), attributes.size()), dims);
+                     span<const dim> dims = {}) {
+  return append(g, code, span<const int>(in.begin(), in.size()),
+                span<const std::int64_t>(attributes.begin(), attributes.size()), dims);
 }
 
 }  // namespace sinter::inline SINTER_ABI::ir

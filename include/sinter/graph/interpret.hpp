@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include <sinter/graph/reference_tensor.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -37,7 +37,7 @@ inline std::size_t symbol_count(const graph& g) {
   return static_cast<std::size_t>(count);
 }
 
-inline std::int64_t evaluate_extent(const graph& g, dim d, std::span<const std::int64_t> symbols) {
+inline std::int64_t evaluate_extent(const graph& g, dim d, span<const std::int64_t> symbols) {
   const std::int64_t extent = g.dims.evaluate(d, symbols);
   if (extent < 0)
     raise(shape_error("extent " + g.dims.to_string(d) +
@@ -45,8 +45,8 @@ inline std::int64_t evaluate_extent(const graph& g, dim d, std::span<const std::
   return extent;
 }
 
-inline shape_vector evaluate_shape(const graph& g, std::span<const dim> shape,
-                                   std::span<const std::int64_t> symbols) {
+inline shape_vector evaluate_shape(const graph& g, span<const dim> shape,
+                                   span<const std::int64_t> symbols) {
   shape_vector out;
   for (dim d : shape) out.push_back(evaluate_extent(g, d, symbols));
   return out;
@@ -54,7 +54,7 @@ inline shape_vector evaluate_shape(const graph& g, std::span<const dim> shape,
 
 // Finds the argument behind node `id`; throws if there is none or it has another dtype or rank.
 inline const reference_tensor& find_argument(const graph& g, int id,
-                                             std::span<const reference_tensor> arguments) {
+                                             span<const reference_tensor> arguments) {
   const std::int64_t number = g.attributes(id)[1];
   const std::string who = "argument " + std::to_string(number);
   if (number < 0 || static_cast<std::size_t>(number) >= arguments.size())
@@ -80,7 +80,7 @@ inline std::string text_of_argument(const graph& g, int id, const reference_tens
 // The extents of the symbols as the arguments' shapes give them. A symbol that is no argument's
 // extent keeps the value that the graph was bound with, or -1, which evaluate_extent refuses.
 inline std::vector<std::int64_t> bind_symbols(const graph& g,
-                                              std::span<const reference_tensor> arguments) {
+                                              span<const reference_tensor> arguments) {
   std::vector<std::int64_t> values(symbol_count(g), -1);
   for (int id = 0; id < g.size(); ++id) {
     if (g[id].code != op::argument) continue;
@@ -113,14 +113,14 @@ class interpreter {
  public:
   /// Finds the extents of the symbols. Throws graph_error (an argument is missing), dtype_error or
   /// shape_error (one does not fit its node). The graph and the arguments are borrowed.
-  interpreter(const graph& g, std::span<const reference_tensor> arguments)
+  interpreter(const graph& g, span<const reference_tensor> arguments)
       : graph_(g), arguments_(arguments), symbols_(detail::bind_symbols(g, arguments)) {}
 
   /// The value of node `id`, given those of its inputs. Throws shape_error or index_error, naming
   /// the op.
-  reference_tensor evaluate(int id, std::span<const reference_tensor* const> in) const {
+  reference_tensor evaluate(int id, span<const reference_tensor* const> in) const {
     const node& n = graph_[id];
-    const std::span<const std::int64_t> attributes = graph_.attributes(id);
+    const span<const std::int64_t> attributes = graph_.attributes(id);
     const shape_vector shape = detail::evaluate_shape(graph_, n.shape, symbols_);
     switch (info(n.code).kind) {
       case kind::leaf: return leaf(id, shape, in);
@@ -160,13 +160,13 @@ class interpreter {
                       ": a derivative has no value before automatic differentiation expanded it"));
   }
 
-  std::span<const std::int64_t> symbols() const { return symbols_; }
+  span<const std::int64_t> symbols() const { return symbols_; }
 
  private:
   reference_tensor leaf(int id, const shape_vector& shape,
-                        std::span<const reference_tensor* const> in) const {
+                        span<const reference_tensor* const> in) const {
     const node& n = graph_[id];
-    const std::span<const std::int64_t> attributes = graph_.attributes(id);
+    const span<const std::int64_t> attributes = graph_.attributes(id);
     switch (n.code) {
       case op::argument: {
         const reference_tensor& given = detail::find_argument(graph_, id, arguments_);
@@ -198,8 +198,8 @@ class interpreter {
   }
 
   reference_tensor elementwise(const node& n, const shape_vector& shape,
-                               std::span<const reference_tensor* const> in,
-                               std::span<const std::int64_t> attributes) const {
+                               span<const reference_tensor* const> in,
+                               span<const std::int64_t> attributes) const {
     for (const reference_tensor* operand : in)
       detail::require(operand->shape.empty() || operand->shape == shape, n.code, operand->shape,
                       "the operands' shapes disagree; the result's is " + to_string(shape));
@@ -226,9 +226,9 @@ class interpreter {
   }
 
   reference_tensor movement(int id, const shape_vector& shape,
-                            std::span<const reference_tensor* const> in) const {
+                            span<const reference_tensor* const> in) const {
     const node& n = graph_[id];
-    const std::span<const std::int64_t> attributes = graph_.attributes(id);
+    const span<const std::int64_t> attributes = graph_.attributes(id);
     std::vector<std::int64_t> dims;
     for (dim d : graph_.node_dims(id)) dims.push_back(detail::evaluate_extent(graph_, d, symbols_));
     switch (n.code) {
@@ -248,14 +248,14 @@ class interpreter {
   }
 
   const graph& graph_;
-  std::span<const reference_tensor> arguments_;
+  span<const reference_tensor> arguments_;
   std::vector<std::int64_t> symbols_;
 };
 
 namespace detail {
 
 inline std::vector<reference_tensor> evaluate_nodes(const graph& g,
-                                                    std::span<const reference_tensor> arguments,
+                                                    span<const reference_tensor> arguments,
                                                     const std::vector<bool>& wanted) {
   const interpreter machine(g, arguments);
   std::vector<reference_tensor> values(static_cast<std::size_t>(g.size()));
@@ -276,7 +276,7 @@ inline std::vector<reference_tensor> evaluate_nodes(const graph& g,
 /// (arguments that do not fit, or extents that disagree in a graph traced without them),
 /// index_error (gather and scatter_add).
 inline std::vector<reference_tensor> interpret(const graph& g,
-                                               std::span<const reference_tensor> arguments) {
+                                               span<const reference_tensor> arguments) {
   std::vector<bool> wanted(static_cast<std::size_t>(g.size()));
   for (const output& o : g.outputs) wanted[static_cast<std::size_t>(o.node)] = true;
   for (int id = g.size() - 1; id >= 0; --id)
@@ -290,7 +290,7 @@ inline std::vector<reference_tensor> interpret(const graph& g,
 
 /// The value of every node, by id; gradient nodes and what depends on them stay empty.
 inline std::vector<reference_tensor> interpret_all(const graph& g,
-                                                   std::span<const reference_tensor> arguments) {
+                                                   span<const reference_tensor> arguments) {
   std::vector<bool> wanted(static_cast<std::size_t>(g.size()), true);
   for (int id = 0; id < g.size(); ++id) {
     bool has_value = !is_derivative(g[id].code);

@@ -5,12 +5,12 @@
 
 #include <cstddef>
 #include <cstring>
-#include <span>
 #include <type_traits>
 #include <vector>
 
 #include <sinter/graph/custom.hpp>
 #include <sinter/graph/reference_tensor.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -28,8 +28,8 @@ inline shape_vector merged_rows(const custom_op& custom, const shape_vector& sha
 }
 
 /// An opaque op on these operands; `out` has dtype and shape of the result.
-inline void interpret_custom(const custom_op& custom, std::span<const reference_tensor* const> in,
-                             reference_tensor& out, std::span<const double> attributes) {
+inline void interpret_custom(const custom_op& custom, span<const reference_tensor* const> in,
+                             reference_tensor& out, span<const double> attributes) {
   std::vector<std::vector<std::byte>> bytes(in.size() + 1);
   std::vector<custom_input> operands;
   const auto is_kept = [](dtype type) { return is_floating(type); };
@@ -40,7 +40,7 @@ inline void interpret_custom(const custom_op& custom, std::span<const reference_
   shapes.push_back(merged_rows(custom, out.shape, leading));
   for (std::size_t i = 0; i < in.size(); ++i) {
     const reference_tensor& x = *in[i];
-    const std::span<const std::int64_t> shape(shapes[i].begin(), shapes[i].size());
+    const span<const std::int64_t> shape(shapes[i].begin(), shapes[i].size());
     if (is_kept(x.type)) {
       operands.push_back({x.data.data(), dtype::f64, shape});
       continue;
@@ -57,7 +57,7 @@ inline void interpret_custom(const custom_op& custom, std::span<const reference_
   const custom_function run = custom.reference != nullptr
                                   ? custom.reference
                                   : custom.kernel(is_kept(in[0]->type) ? dtype::f64 : in[0]->type);
-  const std::span<const std::int64_t> shape(shapes.back().begin(), shapes.back().size());
+  const span<const std::int64_t> shape(shapes.back().begin(), shapes.back().size());
   if (is_kept(out.type)) {
     run(operands, {out.data.data(), dtype::f64, shape}, attributes);
     return;

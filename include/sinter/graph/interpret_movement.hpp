@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include <sinter/graph/reference_tensor.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir::detail {
 
@@ -43,7 +43,7 @@ inline reference_tensor interpret_reshape(const reference_tensor& x, const shape
 }
 
 inline reference_tensor interpret_permute(const reference_tensor& x,
-                                          std::span<const std::int64_t> axes) {
+                                          span<const std::int64_t> axes) {
   shape_vector shape = x.shape;
   for (std::size_t i = 0; i < axes.size(); ++i) shape[i] = x.shape[axes[i]];
   return move_elements(x, shape, [&](const shape_vector& index, shape_vector& from) {
@@ -86,7 +86,7 @@ inline reference_tensor interpret_sum_to(const reference_tensor& x, const shape_
 }
 
 inline reference_tensor interpret_pad(const reference_tensor& x, const shape_vector& shape,
-                                      std::span<const std::int64_t> before_and_after, double fill) {
+                                      span<const std::int64_t> before_and_after, double fill) {
   reference_tensor out = filled(x.type, shape, cast_scalar(dtype::f64, x.type, fill));
   const shape_vector strides = row_major_strides(shape);
   shape_vector to = shape;
@@ -100,8 +100,8 @@ inline reference_tensor interpret_pad(const reference_tensor& x, const shape_vec
 }
 
 inline reference_tensor interpret_slice(const reference_tensor& x, const shape_vector& shape,
-                                        std::span<const std::int64_t> start_and_stop,
-                                        std::span<const std::int64_t> step) {
+                                        span<const std::int64_t> start_and_stop,
+                                        span<const std::int64_t> step) {
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     const std::int64_t start = start_and_stop[2 * axis], stop = start_and_stop[2 * axis + 1];
     require(0 <= start && start <= stop && stop <= x.shape[axis], op::slice, x.shape,
@@ -125,9 +125,9 @@ inline reference_tensor interpret_flip(const reference_tensor& x, std::int64_t a
 inline reference_tensor interpret_windows(const reference_tensor& x, const shape_vector& shape,
                                           std::size_t axis, std::int64_t size, std::int64_t stride,
                                           std::int64_t dilation) {
-  const std::int64_t span = (size - 1) * dilation + 1;
-  require(size >= 1 && span <= x.shape[axis], op::windows, x.shape,
-          "a window that spans " + std::to_string(span) + " does not fit into extent " +
+  const std::int64_t reach = (size - 1) * dilation + 1;
+  require(size >= 1 && reach <= x.shape[axis], op::windows, x.shape,
+          "a window that spans " + std::to_string(reach) + " does not fit into extent " +
               std::to_string(x.shape[axis]));
   return move_elements(x, shape, [&](const shape_vector& index, shape_vector& from) {
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = index[i < axis ? i : i + 1];
@@ -155,7 +155,7 @@ inline reference_tensor interpret_sum_windows(const reference_tensor& x, const s
   return out;
 }
 
-inline reference_tensor interpret_concat(std::span<const reference_tensor* const> parts,
+inline reference_tensor interpret_concat(span<const reference_tensor* const> parts,
                                          std::size_t axis, const shape_vector& shape) {
   reference_tensor out = filled(parts[0]->type, shape, 0);
   const shape_vector strides = row_major_strides(shape);

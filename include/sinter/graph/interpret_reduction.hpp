@@ -6,12 +6,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include <sinter/graph/infer.hpp>
 #include <sinter/graph/reference_tensor.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir::detail {
 
@@ -149,7 +149,7 @@ inline reference_tensor interpret_cross_entropy(const reference_tensor& logits,
 
 // Every pair turned by its own angle; attributes as in graph.hpp.
 inline reference_tensor interpret_rope(const reference_tensor& x, const reference_tensor& positions,
-                                       std::span<const std::int64_t> attributes) {
+                                       span<const std::int64_t> attributes) {
   const double theta = double_of(attributes[0]), sign = attributes[2] != 0 ? -1 : 1;
   const bool neighbours = attributes[1] != 0;
   const std::size_t axis = static_cast<std::size_t>(attributes[3]), last = x.shape.size() - 1;

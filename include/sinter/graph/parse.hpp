@@ -18,6 +18,7 @@
 #include <sinter/graph/infer.hpp>
 #include <sinter/graph/text_reader.hpp>
 #include <sinter/graph/verify.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -25,7 +26,7 @@ namespace detail {
 
 class graph_parser {
  public:
-  graph_parser(std::string_view text, std::span<const custom_op* const> customs, bool bound = false)
+  graph_parser(std::string_view text, span<const custom_op* const> customs, bool bound = false)
       : text_(text), in_(text, g_.dims), customs_(customs), bound_(bound) {}
 
   graph run() {
@@ -492,7 +493,7 @@ class graph_parser {
   graph g_;
   std::string_view text_;
   text_reader in_;
-  std::span<const custom_op* const> customs_;
+  span<const custom_op* const> customs_;
   std::unordered_map<std::int64_t, int> nodes_;  // by their number in the text
   std::unordered_set<std::int64_t> arguments_;
   std::unordered_set<std::string> argument_names_;
@@ -511,14 +512,13 @@ class graph_parser {
 /// from 1, in bytes) where the text is no graph: also for what does not fit together, whose message
 /// names op and shapes. Text from anywhere is safe: nothing else happens. `customs`: the custom ops
 /// that the text may name (sinter::custom_ops).
-inline graph parse_graph(std::string_view text, std::span<const custom_op* const> customs = {}) {
+inline graph parse_graph(std::string_view text, span<const custom_op* const> customs = {}) {
   return detail::graph_parser(text, customs).run();
 }
 
 /// The same for a graph that is bound to a class of shapes, with its extents and guards, which must
 /// hold. `to_text` gives the text again.
-inline graph parse_bound_graph(std::string_view text,
-                               std::span<const custom_op* const> customs = {}) {
+inline graph parse_bound_graph(std::string_view text, span<const custom_op* const> customs = {}) {
   return detail::graph_parser(text, customs, true).run();
 }
 

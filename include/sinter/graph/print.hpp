@@ -6,12 +6,12 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include <sinter/graph/infer.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -41,14 +41,14 @@ inline std::string mask_text(std::int64_t mask) {
   return "[" + out + "]";
 }
 
-inline std::string list_text(std::span<const std::int64_t> numbers) {
+inline std::string list_text(span<const std::int64_t> numbers) {
   std::string out;
   for (std::int64_t n : numbers) out += (out.empty() ? "" : ", ") + std::to_string(n);
   return "[" + out + "]";
 }
 
 // The dims 0, 2, 4... (first = 0) or 1, 3, 5... of pad and slice.
-inline std::string every_other_dim(const graph& g, std::span<const dim> dims, std::size_t first) {
+inline std::string every_other_dim(const graph& g, span<const dim> dims, std::size_t first) {
   std::string out;
   for (std::size_t i = first; i < dims.size(); i += 2)
     out += (out.empty() ? "" : ", ") + g.dims.to_string(dims[i]);
@@ -73,8 +73,8 @@ inline std::string flag_text(std::string_view name, bool set) {
 /// The attributes of a node by name, without braces: "axes: [1], eps: 1e-05"; empty if it has none.
 /// What the type of the node says already (dtype, shape) is left out.
 inline std::string attribute_text(const graph& g, int id) {
-  const std::span<const std::int64_t> a = g.attributes(id);
-  const std::span<const dim> dims = g.node_dims(id);
+  const span<const std::int64_t> a = g.attributes(id);
+  const span<const dim> dims = g.node_dims(id);
   switch (g[id].code) {
     case op::argument: {
       const auto number = static_cast<std::size_t>(a[1]);
@@ -118,7 +118,7 @@ inline std::string attribute_text(const graph& g, int id) {
              ", stride: " + std::to_string(a[1]) + ", dilation: " + std::to_string(a[2]);
     case op::custom: {
       std::string out;
-      const std::span<const std::string_view> names = g.custom(a).attributes;
+      const span<const std::string_view> names = g.custom(a).attributes;
       for (std::size_t i = 0; i < names.size(); ++i)
         out += (i == 0 ? "" : ", ") + std::string(names[i]) + ": " +
                number_text(dtype::f64, double_of(a[i + 1]));

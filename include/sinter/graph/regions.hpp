@@ -13,6 +13,7 @@
 #include <sinter/graph/canonical_region.hpp>
 #include <sinter/graph/graph.hpp>
 #include <sinter/support/inline_vector.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -219,7 +220,7 @@ class region_finder {
 
   constexpr void note_users(int id) {
     if (at(id).source != id) return;  // transparent: whoever uses it uses its source
-    const std::span<const int> in = g_.inputs(id);
+    const span<const int> in = g_.inputs(id);
     for (std::size_t i = 0; i < in.size(); ++i) {
       const int source = at(in[i]).source;
       if (at(source).type != at(id).type) {

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,6 +17,7 @@
 #include <sinter/graph/scalar_semantics.hpp>
 #include <sinter/graph/symbol_name.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir::detail {
 
@@ -280,7 +280,7 @@ class text_reader {
     if (d.is_constant()) return std::max<std::int64_t>(d.constant(), 1);
     if (dims_.kind(d) != dim_kind::sum) return 1;
     std::int64_t total = 0;
-    const std::span<const std::int64_t> o = dims_.operands(d);
+    const span<const std::int64_t> o = dims_.operands(d);
     for (std::size_t i = 0; i < o.size(); i += 2)
       total = saturating_add(total, o[i] < 0 ? -o[i] : o[i]);
     return total;

@@ -5,12 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include <sinter/graph/infer.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -56,7 +56,7 @@ class verifier {
 
   // The number of a custom op, which everything else about it is asked of.
   void check_custom(int id) const {
-    const std::span<const std::int64_t> a = graph_.attributes(id);
+    const span<const std::int64_t> a = graph_.attributes(id);
     if (a.empty() || a[0] < 0 || a[0] >= static_cast<std::int64_t>(graph_.customs.size()))
       reject(id, "there is no custom op of its number");
     const custom_op& custom = graph_.custom(a);
@@ -90,7 +90,7 @@ class verifier {
   }
 
   void check_attributes(int id) {
-    const std::span<const std::int64_t> attributes = graph_.attributes(id);
+    const span<const std::int64_t> attributes = graph_.attributes(id);
     const std::size_t dims = graph_.node_dims(id).size();
     const std::size_t rank =
         graph_.inputs(id).empty() ? 0 : graph_[graph_.input(id, 0)].shape.size();
@@ -199,7 +199,7 @@ class verifier {
   void check_updates(int id) {
     const symbolic_shape updates = graph_[graph_.input(id, 0)].shape,
                          indices = graph_[graph_.input(id, 1)].shape;
-    const std::span<const dim> whole = graph_.node_dims(id);
+    const span<const dim> whole = graph_.node_dims(id);
     const auto axis = static_cast<std::size_t>(graph_.attributes(id)[0]);
     std::vector<dim> expected(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(axis));
     expected.insert(expected.end(), indices.begin(), indices.end());
@@ -214,7 +214,7 @@ class verifier {
   }
 
   void check_inference(int id) {
-    const std::span<const dim> dims = graph_.node_dims(id);
+    const span<const dim> dims = graph_.node_dims(id);
     const inferred expected =
         infer(scratch_, graph_[id].code, graph_.inputs(id), graph_.attributes(id), dims);
     if (expected.problem.kind != fault_kind::none)
@@ -293,7 +293,7 @@ inline void verify_callable(const graph& g) {
 
   const auto require_known = [&](auto&& self, dim d) -> void {
     if (d.is_constant()) return;
-    const std::span<const std::int64_t> o = g.dims.operands(d);
+    const span<const std::int64_t> o = g.dims.operands(d);
     if (g.dims.kind(d) == dim_kind::symbol) {
       if (!known[d.index()])
         raise(graph_error("graph: " + g.dims.to_string(d) + " is an extent of no argument"));

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -60,7 +60,7 @@ class large_vector {
   void push_back(T value) {  // by value: it may be an element of this vector
     if (size_ == capacity_) [[unlikely]]
       make_room(1);
-    std::construct_at(data_ + size_++, value);
+    ::new (static_cast<void*>(data_ + size_++)) T(value);
   }
 
   /// Adds `n` elements without values, which begin where it points.
@@ -72,13 +72,13 @@ class large_vector {
     return first;
   }
   /// Adds `n` elements that are not elements of this vector.
-  void append(const T* values, std::size_t n) { std::uninitialized_copy_n(values, n, append(n)); }
+  void append(const T* values, std::size_t n) { std::copy_n(values, n, append(n)); }
 
   /// Drops elements at the end, or adds copies of `value`.
   void resize(std::size_t n, T value = {}) {
     if (n > size_) {
       if (n > capacity_) make_room(n - size_);
-      std::uninitialized_fill(data_ + size_, data_ + n, value);
+      std::fill(data_ + size_, data_ + n, value);
     }
     size_ = n;
   }

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include <sinter/support/abi.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -40,7 +40,7 @@ namespace detail {
 class layering {
  public:
   // `edges`: pairs (from, to) with from < to. O(nodes and pieces of edges, times their logarithm).
-  layering(std::span<const layered_layout::box> boxes, std::span<const std::pair<int, int>> edges)
+  layering(span<const layered_layout::box> boxes, span<const std::pair<int, int>> edges)
       : boxes_(boxes) {
     find_layers(edges);
     add_chains(edges);
@@ -103,7 +103,7 @@ class layering {
   double height_of(int i) const { return is_node(i) ? boxes_[at(i)].height : 0; }
 
   // Below everything that a node reads; what reads nothing stands right above its first reader.
-  void find_layers(std::span<const std::pair<int, int>> edges) {
+  void find_layers(span<const std::pair<int, int>> edges) {
     std::vector<std::vector<int>> readers(boxes_.size());
     std::vector<bool> reads(boxes_.size(), false);
     for (const auto& [from, to] : edges) {
@@ -122,7 +122,7 @@ class layering {
     }
   }
 
-  void add_chains(std::span<const std::pair<int, int>> edges) {
+  void add_chains(span<const std::pair<int, int>> edges) {
     std::vector<std::vector<int>> chain(boxes_.size());  // by node: itself, then layer by layer
     for (std::size_t i = 0; i < boxes_.size(); ++i) chain[i].push_back(static_cast<int>(i));
     std::vector<std::pair<int, int>> sorted(edges.begin(), edges.end());
@@ -262,7 +262,7 @@ class layering {
         items_[at(layer[k])].x = each.mean() + offset[k];
   }
 
-  std::span<const layered_layout::box> boxes_;
+  span<const layered_layout::box> boxes_;
   std::vector<item> items_;  // nodes by number, then where edges pass
   std::vector<std::vector<int>> layers_;
 };
@@ -272,8 +272,8 @@ class layering {
 /// Lays out nodes of the given sizes and edges between them, from the lower number to the higher
 /// one (also several from one node to another). Nodes do not overlap. The same graph gives the same
 /// layout.
-inline layered_layout lay_out(std::span<const layered_layout::box> boxes,
-                              std::span<const std::pair<int, int>> edges) {
+inline layered_layout lay_out(span<const layered_layout::box> boxes,
+                              span<const std::pair<int, int>> edges) {
   return detail::layering(boxes, edges).take();
 }
 

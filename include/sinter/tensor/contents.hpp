@@ -4,12 +4,12 @@
 // block at the same address is mistaken for it.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
 #include <sinter/support/abi.hpp>
+#include <sinter/support/atomic_value.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -20,27 +20,27 @@ class content_counter {
   content_counter(const content_counter&) = delete;
   content_counter& operator=(const content_counter&) = delete;
 
-  void count_write() noexcept { writes_.fetch_add(1, std::memory_order_release); }
-  std::uint64_t writes() const noexcept { return writes_.load(std::memory_order_acquire); }
+  void count_write() noexcept { writes_.add_release(1); }
+  std::uint64_t writes() const noexcept { return writes_.acquire(); }
   /// Does the block still exist?
-  bool is_alive() const noexcept { return alive_.load(std::memory_order_acquire); }
+  bool is_alive() const noexcept { return alive_.acquire(); }
 
-  void share() noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
+  void share() noexcept { owners_.add_relaxed(1); }
   void release() noexcept {
-    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (owners_.subtract_one() == 1) delete this;
   }
   /// The block's own part: it is freed.
   void end() noexcept {
-    alive_.store(false, std::memory_order_release);
+    alive_.release(false);
     release();
   }
 
  private:
   ~content_counter() = default;
 
-  std::atomic<std::size_t> owners_{1};
-  std::atomic<std::uint64_t> writes_{0};
-  std::atomic<bool> alive_{true};
+  atomic_value<std::size_t> owners_{1};
+  atomic_value<std::uint64_t> writes_{0};
+  atomic_value<bool> alive_{true};
 };
 
 /// The elements of a block as they were when the object was made. Does not keep the block alive.

@@ -5,13 +5,12 @@
 // the block; tensors copy elements instead, and only expressions and fused functions share.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <utility>
 
+#include <sinter/support/atomic_value.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/contents.hpp>
 
@@ -38,16 +37,18 @@ class storage {
   }
 
   /// `bytes` bytes from `first` on, which live as long as `owner` does, to be read only: nobody
-  /// writes through `data()`, and they do not change. At any address.
-  storage(const std::byte* first, std::size_t bytes, std::shared_ptr<const void> owner) {
-    void* memory = ::operator new(sizeof(header), std::align_val_t{storage_alignment});
-    block_ = ::new (memory) header(const_cast<std::byte*>(first), bytes);
-    block_->owner = std::move(owner);
+  /// writes through `data()`, and they do not change. At any address. The owner is moved, and
+  /// destroyed with the last handle.
+  template <class Owner>
+  storage(const std::byte* first, std::size_t bytes, Owner owner)
+      : storage(borrowed{}, first, bytes) {
+    block_->owner = new Owner(std::move(owner));
+    block_->drop_owner = [](void* at) { delete static_cast<Owner*>(at); };
   }
 
   storage(const storage& other) noexcept : block_(other.block_) {
     // Relaxed: whoever copies a handle already holds one, so the block cannot go away meanwhile.
-    if (block_ != nullptr) block_->handles.fetch_add(1, std::memory_order_relaxed);
+    if (block_ != nullptr) block_->handles.add_relaxed(1);
   }
 
   storage(storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
@@ -59,7 +60,7 @@ class storage {
 
   ~storage() {
     // The last handle must see what the others wrote before it frees the block.
-    if (block_ != nullptr && block_->handles.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    if (block_ != nullptr && block_->handles.subtract_one() == 1) {
       block_->~header();
       ::operator delete(static_cast<void*>(block_), std::align_val_t{storage_alignment});
     }
@@ -74,26 +75,23 @@ class storage {
 
   /// True when another handle shares the block. A `false` is reliable only in the thread that owns
   /// the handle.
-  bool shared() const noexcept {
-    return block_ != nullptr && block_->handles.load(std::memory_order_acquire) > 1;
-  }
+  bool shared() const noexcept { return block_ != nullptr && block_->handles.acquire() > 1; }
 
   /// The elements were written, or will be through a pointer that is handed out: what was computed
   /// from them before is out of date. Costs a load where nobody asked for `contents`.
   void touch() noexcept {
     if (block_ == nullptr) return;
-    if (content_counter* counter = block_->counter.load(std::memory_order_acquire))
-      counter->count_write();
+    if (content_counter* counter = block_->counter.acquire()) counter->count_write();
   }
 
   /// The elements as they are now, to be recognised later. An empty handle has none. The first call
   /// for a block allocates; may be called from several threads.
   contents current_contents() const {
     if (block_ == nullptr) return {};
-    content_counter* counter = block_->counter.load(std::memory_order_acquire);
+    content_counter* counter = block_->counter.acquire();
     if (counter == nullptr) {
       auto* made = new content_counter;
-      if (block_->counter.compare_exchange_strong(counter, made, std::memory_order_acq_rel))
+      if (block_->counter.exchange_if(counter, made))
         counter = made;
       else
         made->release();
@@ -109,6 +107,12 @@ class storage {
   }
 
  private:
+  struct borrowed {};
+  storage(borrowed, const std::byte* first, std::size_t bytes) {
+    void* memory = ::operator new(sizeof(header), std::align_val_t{storage_alignment});
+    block_ = ::new (memory) header(const_cast<std::byte*>(first), bytes);
+  }
+
   // The header fills a whole line, which keeps the bytes behind it aligned and its counter off
   // their cache line.
   struct alignas(storage_alignment) header {
@@ -116,13 +120,15 @@ class storage {
     header(const header&) = delete;
     header& operator=(const header&) = delete;
     ~header() {
-      if (content_counter* own = counter.load(std::memory_order_acquire)) own->end();
+      if (content_counter* own = counter.acquire()) own->end();
+      if (drop_owner != nullptr) drop_owner(owner);
     }
-    std::atomic<std::size_t> handles{1};
+    atomic_value<std::size_t> handles{1};
     std::byte* first;
     std::size_t bytes;
-    std::atomic<content_counter*> counter{nullptr};  // made when somebody asks for contents
-    std::shared_ptr<const void> owner;               // of bytes that are not behind the header
+    atomic_value<content_counter*> counter{nullptr};  // made when somebody asks for contents
+    void* owner = nullptr;                            // of bytes that are not behind the header
+    void (*drop_owner)(void*) = nullptr;
   };
 
   header* block_ = nullptr;

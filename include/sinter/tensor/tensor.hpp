@@ -12,9 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <iterator>
 #include <limits>
-#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -288,7 +286,6 @@ class tensor {
     const std::size_t bytes = byte_count(count, shape);
     if (!storage_ || storage_.shared() || count != size_) {
       storage_ = sinter::storage(bytes);
-      std::uninitialized_default_construct_n(data(), count);
     }
     shape_ = shape;
     size_ = count;
@@ -414,7 +411,7 @@ class tensor {
   void copy_elements_of(const sinter::storage& source) {
     if (!source) return;  // a moved-from tensor
     storage_ = sinter::storage(static_cast<std::size_t>(size_) * sizeof(T));
-    std::uninitialized_copy_n(reinterpret_cast<const T*>(source.data()), size_, data());
+    std::copy_n(reinterpret_cast<const T*>(source.data()), size_, data());
   }
 
   template <extents_spec Other>
