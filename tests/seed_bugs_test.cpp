@@ -19,6 +19,7 @@
 
 #include "support/close.hpp"
 #include "support/run_graph.hpp"
+#include "support/sanitized.hpp"
 #include <sinter/autodiff/expand.hpp>
 #include <sinter/plan/memory.hpp>
 #include <sinter/plan/nest.hpp>
@@ -100,7 +101,8 @@ TEST_CASE(
   const std::vector<reference_tensor> arguments{filled({4, 8}, 1e-3)};
   const auto got = test_support::run(g, arguments);
   CHECK(std::isfinite(got[0].data[0]));
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  if (!test_support::sanitized)
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
 }
 
 TEST_CASE("M3: a decomposed SwiGLU is found although it takes two steps") {

@@ -160,7 +160,9 @@ class product_operand {
       place += batch % batch_shape[axis] * view_.strides[axis];
       batch /= batch_shape[axis];
     }
-    return memory.bases[view_.buffer] + place * static_cast<std::int64_t>(size_of(type_));
+    // Where there are no elements there may be no memory.
+    const std::byte* const base = memory.bases[view_.buffer];
+    return base == nullptr ? nullptr : base + place * static_cast<std::int64_t>(size_of(type_));
   }
 
  private:

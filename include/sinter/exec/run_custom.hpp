@@ -39,7 +39,7 @@ class custom_nest {
         need.shared +=
             round_to_lines(static_cast<std::size_t>(element_count(o.shape)) * size_of(o.type));
       }
-      operands_.push_back(std::move(o));
+      operands_.push_back(o);
     }
     const int buffer = nest_->stores[0].buffer;
     target_ = at[buffer];

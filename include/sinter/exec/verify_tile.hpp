@@ -62,8 +62,8 @@ class tile_verifier {
       if (c.target.where == memory::stream && is_stream(c.target.index))
         ++outputs_[index(c.target.index)];
     }
-    holds_.assign(p_.streams.size(), false);
-    external_holds_.assign(around_.externals.size(), around_.externals_hold_values);
+    holds_.assign(p_.streams.size(), 0);
+    external_holds_.assign(around_.externals.size(), around_.externals_hold_values ? 1 : 0);
   }
   bool is_stream(int s) const { return s >= 0 && index(s) < p_.streams.size(); }
 
@@ -316,7 +316,7 @@ class tile_verifier {
     const stream& own = p_.streams[index(s)];
     used_[index(s)] = true;
     require(outputs_[index(s)] == 1, "stream: written by several commands");
-    holds_[index(s)] = true;
+    holds_[index(s)] = 1;
     require(around_.buffers[index(own.buffer)].place != planning::place::argument,
             "stream: an argument is written");
     if (p_.axes.rows == 0 || (p_.axes.columns == 0 && !per_row)) return;
@@ -451,7 +451,7 @@ class tile_verifier {
     }
     if (l.where == memory::external) {
       require(around_.writes_external && l.index == 0, "target: an external value");
-      external_holds_[0] = true;
+      external_holds_[0] = 1;
       return;
     }
     require(!held->pinned, "target: a slot of the prologue");

@@ -117,7 +117,7 @@ class npy_dictionary {
     if (quote != '\'' && quote != '"') fail("expected a quoted word in the header");
     const std::size_t end = text_.find(quote, at_ + 1);
     if (end == std::string_view::npos) fail("a quoted word of the header does not end");
-    const std::string word(text_.substr(at_ + 1, end - at_ - 1));
+    std::string word(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
     return word;
   }

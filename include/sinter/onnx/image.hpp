@@ -22,8 +22,7 @@ struct window_layout {
 
 inline std::vector<std::int64_t> per_axis(operation& o, std::string_view name, std::size_t count,
                                           std::int64_t otherwise, std::int64_t least) {
-  const std::vector<std::int64_t> out =
-      o.integers(name, std::vector<std::int64_t>(count, otherwise));
+  std::vector<std::int64_t> out = o.integers(name, std::vector<std::int64_t>(count, otherwise));
   if (out.size() != count)
     o.fail("attribute " + in_quotes(name) + " has not " + std::to_string(count) + " numbers");
   for (const std::int64_t x : out)

@@ -182,14 +182,14 @@ class nest_reader : protected schedule_reader {
         s.attribute = any_integer();
         break;
       case step_kind::map:
-      case step_kind::reduce:
-        if (s.kind == step_kind::map && in_.accept("{"))
+        if (in_.accept("{")) {
           s.fused = fused_.find(read_region());
-        else if (s.kind == step_kind::map && (s.custom = accept_custom(true)) != nullptr)
-          s.code = ir::op::custom_map;
-        else
-          s.code = op();
+          break;
+        }
+        s.custom = accept_custom(true);
+        s.code = s.custom != nullptr ? ir::op::custom_map : op();
         break;
+      case step_kind::reduce: s.code = op(); break;
       case step_kind::spread:
       case step_kind::deviations: break;
     }

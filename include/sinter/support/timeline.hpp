@@ -94,6 +94,12 @@ class thread_events {
  public:
   thread_events(std::int64_t own_number, std::string own_name)
       : number(own_number), name(std::move(own_name)) {}
+  thread_events(const thread_events&) = delete;
+  thread_events& operator=(const thread_events&) = delete;
+  ~thread_events() {
+    for (detail::block* b = first_.load(std::memory_order_relaxed); b != nullptr;)
+      delete std::exchange(b, b->next.load(std::memory_order_relaxed));
+  }
 
   const std::int64_t number;
   const std::string name;

@@ -17,8 +17,10 @@ constexpr auto constant(double rate) {
 
 /// `rate`, times `factor` after every `every` steps (at least 1).
 constexpr auto step_decay(double rate, std::int64_t every, double factor) {
-  return
-      [=](std::int64_t step) { return rate * std::pow(factor, static_cast<double>(step / every)); };
+  return [=](std::int64_t step) {
+    const std::int64_t decays = step / every;
+    return rate * std::pow(factor, static_cast<double>(decays));
+  };
 }
 
 /// rate factor^step.
