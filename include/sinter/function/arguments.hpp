@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <type_traits>
 
@@ -15,6 +14,7 @@
 #include <sinter/expr/structure.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/tensor/tensor.hpp>
 #include <sinter/tensor/view.hpp>
 
@@ -215,8 +215,8 @@ argument_memory memory_of(const S& stored) {
 
 // Calls take(value) for every symbol, in the order in which write_arguments numbers them.
 template <class Take>
-void for_each_symbol(std::span<const argument_spec> specs,
-                     std::span<const argument_memory> arguments, Take take) {
+void for_each_symbol(span<const argument_spec> specs, span<const argument_memory> arguments,
+                     Take take) {
   for (std::size_t i = 0; i < specs.size(); ++i)
     for (int axis = 0; axis < specs[i].extents.rank; ++axis)
       if (!specs[i].extents.is_static(axis)) take(arguments[i].shape[axis]);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,11 +18,12 @@
 #include <sinter/graph/text_reader.hpp>
 #include <sinter/plan/schedule_reader.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
 // Shapes in a file come from anywhere, and arithmetic on extents does not look for overflow.
-inline void require_countable(const ir::graph& traced, std::span<const shape_vector> shapes) {
+inline void require_countable(const ir::graph& traced, span<const shape_vector> shapes) {
   constexpr std::int64_t most = ir::detail::number_limit;
   const std::vector<std::int64_t> values = ir::symbol_values(traced, shapes);
   const ir::dim_table dims = planning::detail::at_hand(traced.dims, values);

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include <sinter/plan/print.hpp>
 #include <sinter/plan/work.hpp>
 #include <sinter/support/debug.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/support/timeline.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
@@ -29,7 +29,7 @@ struct plan_labels {
   // `name`: of the calls. Bytes and predicted times are those of the extents in `symbols`, which
   // the plan was made for.
   plan_labels(const std::string& name, int function, std::size_t plan_number,
-              const planning::plan& p, std::span<const std::int64_t> symbols) {
+              const planning::plan& p, span<const std::int64_t> symbols) {
     timeline::recorder& all = timeline::recorder::instance();
     const auto numbered = [](std::size_t n) { return std::to_string(n); };
     std::string own;
@@ -59,7 +59,7 @@ struct plan_labels {
 // labels. Lives as long as the run.
 class nest_clock {
  public:
-  explicit nest_clock(std::span<double> nanoseconds, const plan_labels* labels = nullptr)
+  explicit nest_clock(span<double> nanoseconds, const plan_labels* labels = nullptr)
       : nanoseconds_(nanoseconds), labels_(labels) {
     label_tasks(0);
   }
@@ -87,7 +87,7 @@ class nest_clock {
         labels_ != nullptr && nest < labels_->tasks.size() ? labels_->tasks[nest] : nullptr;
   }
 
-  std::span<double> nanoseconds_;
+  span<double> nanoseconds_;
   const plan_labels* labels_;
   // Of the nest whose custom op makes this call, if it is made by one.
   const timeline::label* const outer_tasks_ = timeline::tasks;

@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/print.hpp>
 #include <sinter/support/debug.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -55,7 +55,7 @@ class call_times {
     return plans_.back();
   }
 
-  void add(plan_times& plan, std::span<const double> nests, double total) {
+  void add(plan_times& plan, span<const double> nests, double total) {
     const std::scoped_lock lock(mutex_);
     for (std::size_t i = 0; i < nests.size(); ++i) plan.spent[i] += nests[i];
     plan.total += total;

@@ -17,6 +17,7 @@
 #include <sinter/exec/custom_kernel.hpp>
 #include <sinter/expr/expression.hpp>
 #include <sinter/function/custom_rules.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -96,7 +97,7 @@ template <class Op>
 struct custom_functions {
   static constexpr auto arity = static_cast<std::size_t>(Op::arity);
 
-  static constexpr void gradient(ir::graph& g, int node, int adjoint, std::span<int> out) {
+  static constexpr void gradient(ir::graph& g, int node, int adjoint, span<int> out) {
     const auto found = Op::gradient(custom_gradient(g, node, adjoint));
     if constexpr (std::same_as<std::remove_cvref_t<decltype(found)>, handle>) {
       static_assert(arity == 1, "sinter: the gradient of a custom op is a handle per operand");
@@ -108,7 +109,7 @@ struct custom_functions {
     }
   }
 
-  static constexpr int tangent(ir::graph& g, int node, std::span<const int> tangents) {
+  static constexpr int tangent(ir::graph& g, int node, span<const int> tangents) {
     return Op::tangent(custom_tangent(g, node, tangents)).node.id;
   }
 
@@ -139,8 +140,8 @@ struct custom_functions {
                         std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, bool>(type);
   }
 
-  static constexpr ir::inferred infer(ir::graph& g, std::span<const int> in,
-                                      std::span<const std::int64_t> attributes) {
+  static constexpr ir::inferred infer(ir::graph& g, span<const int> in,
+                                      span<const std::int64_t> attributes) {
     const ir::node first = g[in[0]];
     ir::inferred out{first.type, first.shape, {}};
     if (!ir::accepts_dtype(accepted_by<Op>(), first.type))
@@ -231,7 +232,7 @@ inline constexpr std::array<const custom_op*, sizeof...(Op)> custom_ops{&custom_
 namespace detail {
 
 // Broadcast like the operands of any element-wise op.
-constexpr handle write_custom_map(const custom_op& custom, std::span<const handle> operands) {
+constexpr handle write_custom_map(const custom_op& custom, span<const handle> operands) {
   ir::graph& g = operands[0].graph();
   inline_vector<int, ir::max_custom_operands> ids;
   meeting common;

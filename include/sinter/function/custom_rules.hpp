@@ -5,10 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include <sinter/expr/handle.hpp>
 #include <sinter/graph/build.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -17,8 +17,8 @@ namespace sinter::inline SINTER_ABI {
 /// the call, reported with the op's name and the operands.
 class custom_shapes {
  public:
-  constexpr custom_shapes(ir::graph& g, std::span<const int> in,
-                          std::span<const std::int64_t> attributes, ir::fault& problem)
+  constexpr custom_shapes(ir::graph& g, span<const int> in, span<const std::int64_t> attributes,
+                          ir::fault& problem)
       : g_(g), in_(in), attributes_(attributes), problem_(problem) {}
 
   constexpr ir::symbolic_shape shape(int operand) const { return node(operand).shape; }
@@ -67,8 +67,8 @@ class custom_shapes {
   }
 
   ir::graph& g_;
-  std::span<const int> in_;
-  std::span<const std::int64_t> attributes_;
+  span<const int> in_;
+  span<const std::int64_t> attributes_;
   ir::fault& problem_;
 };
 
@@ -104,7 +104,7 @@ class custom_gradient : public custom_node {
 /// For `tangent`: operand i moves along `tangent(i)` if it moves at all.
 class custom_tangent : public custom_node {
  public:
-  constexpr custom_tangent(ir::graph& g, int id, std::span<const int> tangents)
+  constexpr custom_tangent(ir::graph& g, int id, span<const int> tangents)
       : custom_node(g, id), tangents_(tangents) {}
   constexpr bool moves(int i) const { return tangents_[static_cast<std::size_t>(i)] >= 0; }
   constexpr handle tangent(int i) const {
@@ -112,7 +112,7 @@ class custom_tangent : public custom_node {
   }
 
  private:
-  std::span<const int> tangents_;
+  span<const int> tangents_;
 };
 
 }  // namespace sinter::inline SINTER_ABI

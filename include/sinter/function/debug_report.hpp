@@ -4,12 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include <sinter/function/explain.hpp>
 #include <sinter/graph/print.hpp>
 #include <sinter/support/debug.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -43,7 +43,7 @@ inline void report_class(int function, std::size_t number, const shape_class& c)
 }
 
 inline void report_plan(int function, std::size_t number, const shape_class& c, const bucket& b,
-                        std::span<const std::int64_t> symbols) {
+                        span<const std::int64_t> symbols) {
   const planning::planned& made = b.planned;
   const std::string who = function_name(function) + ": plan " + std::to_string(number);
   std::string out;

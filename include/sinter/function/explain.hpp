@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include <sinter/plan/print.hpp>
 #include <sinter/plan/print_schedule.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -36,7 +36,7 @@ inline std::string budget_text(const planning::budget_report& r, std::size_t are
 }
 
 // The symbols in the shapes of the arguments, and what they are in this call.
-inline std::string extents_text(const ir::graph& bound, std::span<const std::int64_t> symbols) {
+inline std::string extents_text(const ir::graph& bound, span<const std::int64_t> symbols) {
   std::string out;
   std::vector<ir::dim> known;
   for (int id = 0; id < bound.size(); ++id) {
@@ -112,8 +112,8 @@ inline std::string explain_text(const explained& e) {
 }  // namespace detail
 
 SINTER_INLINE std::string program::schedule(const prepared_call& call,
-                                            std::span<const detail::argument_memory> arguments,
-                                            std::span<const std::int64_t> symbols) const {
+                                            span<const detail::argument_memory> arguments,
+                                            span<const std::int64_t> symbols) const {
   std::string out;
   for (const planning::schedule& each : schedules(call, arguments, symbols))
     out += planning::to_text(each);
@@ -137,8 +137,8 @@ SINTER_INLINE std::shared_ptr<const detail::shape_class> program::with_egraph(
 }
 
 SINTER_INLINE std::string program::explain(prepared_call& call,
-                                           std::span<const detail::argument_memory> arguments,
-                                           std::span<const std::int64_t> symbols) {
+                                           span<const detail::argument_memory> arguments,
+                                           span<const std::int64_t> symbols) {
   return detail::explain_text(explained(call, arguments, symbols));
 }
 

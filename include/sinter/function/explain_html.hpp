@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +19,7 @@
 #include <sinter/function/graph_svg.hpp>
 #include <sinter/function/program_source.hpp>
 #include <sinter/support/html.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -289,8 +289,8 @@ class explain_page {
 }  // namespace detail
 
 SINTER_INLINE std::string program::explain_html(prepared_call& call,
-                                                std::span<const detail::argument_memory> arguments,
-                                                std::span<const std::int64_t> symbols) {
+                                                span<const detail::argument_memory> arguments,
+                                                span<const std::int64_t> symbols) {
   const detail::explained gathered = explained(call, arguments, symbols);
   return detail::explain_page(gathered).text();
 }

@@ -11,7 +11,6 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +20,7 @@
 #include <sinter/function/program_source.hpp>
 #include <sinter/plan/print.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -44,8 +44,8 @@ struct explained {
 
   std::shared_ptr<const shape_class> shapes;
   const planning::planned* made = nullptr;
-  std::span<const std::int64_t> symbols;
-  std::span<const std::string> argument_names;  // as many as have one
+  span<const std::int64_t> symbols;
+  span<const std::string> argument_names;  // as many as have one
   plan_part replay;
   std::optional<prepared> preparation{};
   program_statistics counts{};
@@ -54,9 +54,9 @@ struct explained {
 // Nanoseconds of each nest: the shortest of several runs, because whatever else the machine does
 // only adds to them. Runs for some 20 ms, at least 3 times and at most 100.
 inline std::vector<double> measure_nests(exec::executor& executor, std::size_t nests,
-                                         std::span<const argument_memory> arguments,
-                                         std::span<const output_memory> outputs,
-                                         std::span<std::byte* const> kept) {
+                                         span<const argument_memory> arguments,
+                                         span<const output_memory> outputs,
+                                         span<std::byte* const> kept) {
   using clock = std::chrono::steady_clock;
   std::vector<double> shortest(nests, std::numeric_limits<double>::infinity()), run(nests);
   const auto start = clock::now();
@@ -71,9 +71,10 @@ inline std::vector<double> measure_nests(exec::executor& executor, std::size_t n
 
 // By nest: the rules that led to it, and last what it is, where it is more than a fusion of
 // element-wise ops.
-inline std::vector<std::vector<std::string>> origins_of(
-    const shape_class& c, const planning::plan& p, const program_options& options,
-    std::span<const ir::instruction> instructions) {
+inline std::vector<std::vector<std::string>> origins_of(const shape_class& c,
+                                                        const planning::plan& p,
+                                                        const program_options& options,
+                                                        span<const ir::instruction> instructions) {
   std::vector<std::vector<std::string>> out(p.nests.size());
   // What the clock stopped need not come out the same again.
   if (!c.report.out_of_time()) {
@@ -94,8 +95,8 @@ inline std::vector<std::vector<std::string>> origins_of(
 }  // namespace detail
 
 SINTER_INLINE std::vector<planning::schedule> program::schedules(
-    const prepared_call& call, std::span<const detail::argument_memory> arguments,
-    std::span<const std::int64_t> symbols) const {
+    const prepared_call& call, span<const detail::argument_memory> arguments,
+    span<const std::int64_t> symbols) const {
   std::vector<exec::argument_layout> layouts;
   for (const detail::argument_memory& a : arguments) layouts.push_back({a.strides});
   std::vector<planning::schedule> out;
@@ -107,9 +108,9 @@ SINTER_INLINE std::vector<planning::schedule> program::schedules(
   return out;
 }
 
-SINTER_INLINE detail::explained program::explained(
-    prepared_call& call, std::span<const detail::argument_memory> arguments,
-    std::span<const std::int64_t> symbols) {
+SINTER_INLINE detail::explained program::explained(prepared_call& call,
+                                                   span<const detail::argument_memory> arguments,
+                                                   span<const std::int64_t> symbols) {
   // Results of its own also for assigned arguments: nothing of the caller's changes.
   std::vector<storage> results;
   std::vector<detail::output_memory> outputs;

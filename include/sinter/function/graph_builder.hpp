@@ -10,7 +10,6 @@
 #include <initializer_list>
 #include <limits>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include <sinter/function/graph_function.hpp>
 #include <sinter/graph/symbol_name.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -83,7 +83,7 @@ class graph_builder {
   /// it may be empty. Throws graph_error for a name that is taken or is no identifier, for a symbol
   /// that is known with another range and for an empty range; shape_error for an extent below 0, or
   /// for more than 8 axes.
-  handle argument(const std::string& name, dtype type, std::span<const argument_extent> shape) {
+  handle argument(const std::string& name, dtype type, span<const argument_extent> shape) {
     if (shape.size() > static_cast<std::size_t>(max_rank))
       raise(shape_error("argument " + name + ": rank " + std::to_string(shape.size()) +
                         " exceeds the limit of " + std::to_string(max_rank)));
@@ -102,7 +102,7 @@ class graph_builder {
   }
   handle argument(const std::string& name, dtype type,
                   std::initializer_list<argument_extent> shape = {}) {
-    return argument(name, type, std::span(shape.begin(), shape.size()));
+    return argument(name, type, span(shape.begin(), shape.size()));
   }
 
   /// The next argument, a C++ number: it takes the dtype of what it meets. Throws graph_error as
@@ -154,7 +154,7 @@ class graph_builder {
   /// is bound, and as graph_function. With `plans`, functions of equal graphs share what is
   /// planned; see plan_cache.
   template <class = void>
-  graph_function compile(std::span<const graph_output> outputs, program_options options = {},
+  graph_function compile(span<const graph_output> outputs, program_options options = {},
                          plan_cache* plans = nullptr) const {
     graph_function f(graph_of(outputs), std::move(options), plans);
     for (const auto& bind : state_->bindings) bind(f);
@@ -163,11 +163,11 @@ class graph_builder {
   template <class = void>
   graph_function compile(std::initializer_list<graph_output> outputs, program_options options = {},
                          plan_cache* plans = nullptr) const {
-    return compile(std::span(outputs.begin(), outputs.size()), std::move(options), plans);
+    return compile(span(outputs.begin(), outputs.size()), std::move(options), plans);
   }
 
   /// The graph with these outputs, for `ir::to_text` (which parse_graph reads) and graph_function.
-  ir::graph graph_of(std::span<const graph_output> outputs) const {
+  ir::graph graph_of(span<const graph_output> outputs) const {
     ir::graph g = state_->graph;
     for (const graph_output& each : outputs) {
       detail::require_graph(state_->graph, each.value);
@@ -176,7 +176,7 @@ class graph_builder {
     return g;
   }
   ir::graph graph_of(std::initializer_list<graph_output> outputs) const {
-    return graph_of(std::span(outputs.begin(), outputs.size()));
+    return graph_of(span(outputs.begin(), outputs.size()));
   }
 
  private:

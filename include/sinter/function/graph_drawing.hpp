@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include <sinter/function/graph_svg.hpp>
 #include <sinter/graph/print.hpp>
 #include <sinter/plan/print.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -164,7 +164,7 @@ class plan_drawing {
   }
 
   int add_op(const std::string& title, const std::string& type, const std::string& details,
-             std::span<const int> operands) {
+             span<const int> operands) {
     return out_.add({drawn_role::op, title, type, details, nest_}, operands);
   }
 

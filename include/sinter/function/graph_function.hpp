@@ -10,7 +10,6 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +22,7 @@
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/verify.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -88,7 +88,7 @@ class graph_function {
   /// returns the results that are not assigned, in the order of the outputs. Throws shape_error
   /// where shapes do not fit (naming argument, symbol and range), dtype_error, index_error,
   /// alias_error or graph_error, before anything is written.
-  std::vector<any_tensor> operator()(std::span<const graph_argument> arguments) const {
+  std::vector<any_tensor> operator()(span<const graph_argument> arguments) const {
     call c(*state_, arguments);
     std::vector<any_tensor> results;
     for (std::size_t k : state_->results)
@@ -112,7 +112,7 @@ class graph_function {
   /// of their range (the geometric mean of its ends), an unnamed argument axis without a range
   /// none: throws graph_error for such, and for a name that is no symbol; shape_error outside of a
   /// range.
-  void prepare(std::span<const named_extent> extents = {}) const {
+  void prepare(span<const named_extent> extents = {}) const {
     const std::vector<std::int64_t> values = nominal_extents(extents);
     std::vector<detail::argument_memory> memory;
     for (const argument& a : state_->arguments) {
@@ -130,7 +130,7 @@ class graph_function {
   void prepare(std::initializer_list<named_extent> extents) const { prepare(as_span(extents)); }
 
   /// What the optimizer did for arguments of these shapes; see fused::explain.
-  std::string explain(std::span<const graph_argument> arguments) const {
+  std::string explain(span<const graph_argument> arguments) const {
     call c(*state_, arguments);
     return state_->program->explain(c.prepared, c.memory, c.symbols);
   }
@@ -138,7 +138,7 @@ class graph_function {
     return explain(as_span(arguments));
   }
   /// The same as one page of HTML; see fused::explain_html.
-  std::string explain_html(std::span<const graph_argument> arguments) const {
+  std::string explain_html(span<const graph_argument> arguments) const {
     call c(*state_, arguments);
     return state_->program->explain_html(c.prepared, c.memory, c.symbols);
   }
@@ -146,7 +146,7 @@ class graph_function {
     return explain_html(as_span(arguments));
   }
   /// What is bound for arguments of these shapes; see fused::tile_programs.
-  std::string tile_programs(std::span<const graph_argument> arguments) const {
+  std::string tile_programs(span<const graph_argument> arguments) const {
     call c(*state_, arguments);
     return state_->program->tile_programs(c.prepared, c.memory, c.symbols);
   }
@@ -154,7 +154,7 @@ class graph_function {
     return tile_programs(as_span(arguments));
   }
   /// What runs for arguments of these shapes and strides; see fused::schedule.
-  std::string schedule(std::span<const graph_argument> arguments) const {
+  std::string schedule(span<const graph_argument> arguments) const {
     call c(*state_, arguments);
     return state_->program->schedule(c.prepared, c.memory, c.symbols);
   }
@@ -163,7 +163,7 @@ class graph_function {
   }
   /// The plan for arguments of these shapes as a text; see fused::export_plan. Like the next two it
   /// needs `#include <sinter/plans.hpp>`.
-  std::string export_plan(std::span<const graph_argument> arguments) const;
+  std::string export_plan(span<const graph_argument> arguments) const;
   std::string export_plan(std::initializer_list<graph_argument> arguments) const {
     return export_plan(as_span(arguments));
   }
@@ -173,7 +173,7 @@ class graph_function {
   /// has no plan of this graph.
   void load_plans(const std::string& path) const;
   /// The saturated e-graph as a program that egglog replays; see fused::egglog.
-  std::string egglog(std::span<const graph_argument> arguments) const {
+  std::string egglog(span<const graph_argument> arguments) const {
     call c(*state_, arguments);
     return state_->program->egglog(c.prepared);
   }
@@ -222,7 +222,7 @@ class graph_function {
   }
 
   template <class T>
-  static std::span<const T> as_span(std::initializer_list<T> list) {
+  static span<const T> as_span(std::initializer_list<T> list) {
     return {list.begin(), list.size()};
   }
 
@@ -233,8 +233,8 @@ class graph_function {
     return m;
   }
 
-  static std::vector<std::int64_t> checked_symbols(
-      const state& s, std::span<const detail::argument_memory> memory) {
+  static std::vector<std::int64_t> checked_symbols(const state& s,
+                                                   span<const detail::argument_memory> memory) {
     std::vector<std::int64_t> values;
     for (std::size_t i = 0; i < memory.size(); ++i)
       ir::match_extents(s.program->traced(), static_cast<std::int64_t>(i), s.arguments[i].shape,
@@ -245,7 +245,7 @@ class graph_function {
   // One call: arguments checked and joined with those that are bound, and the plan for their
   // shapes.
   struct call {
-    call(state& s, std::span<const graph_argument> given)
+    call(state& s, span<const graph_argument> given)
         : owner(s),
           memory(joined(s, given)),
           symbols(checked_symbols(s, memory)),
@@ -256,7 +256,7 @@ class graph_function {
     }
 
     static std::vector<detail::argument_memory> joined(const state& s,
-                                                       std::span<const graph_argument> given) {
+                                                       span<const graph_argument> given) {
       const auto expected = static_cast<std::size_t>(
           std::ranges::count_if(s.arguments, [](const argument& a) { return !a.bound; }));
       if (given.size() != expected)
@@ -281,7 +281,7 @@ class graph_function {
     }
 
     // `results`: where those outputs go that are not assigned.
-    void run(std::span<const detail::output_memory> results) {
+    void run(span<const detail::output_memory> results) {
       const std::vector<int>& assigned = owner.program->assigned();
       std::vector<detail::output_memory> out(assigned.size());
       for (std::size_t i = 0; i < results.size(); ++i) out[owner.results[i]] = results[i];
@@ -307,7 +307,7 @@ class graph_function {
    public:
     caller(std::shared_ptr<state> f, std::vector<graph_result> places)
         : state_(std::move(f)), places_(std::move(places)) {}
-    void operator()(std::span<const graph_argument> arguments) const {
+    void operator()(span<const graph_argument> arguments) const {
       const std::vector<std::size_t>& results = state_->results;
       if (places_.size() != results.size())
         raise(graph_error("into: " + std::to_string(places_.size()) + " places for " +
@@ -332,7 +332,7 @@ class graph_function {
     std::vector<graph_result> places_;
   };
 
-  std::vector<std::int64_t> nominal_extents(std::span<const named_extent> given) const {
+  std::vector<std::int64_t> nominal_extents(span<const named_extent> given) const {
     const ir::dim_table& dims = traced().dims;
     std::vector<std::int64_t> values;
     const auto value_of = [&](std::int64_t symbol) -> std::int64_t& {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +14,7 @@
 #include <sinter/plan/print.hpp>
 #include <sinter/support/html.hpp>
 #include <sinter/support/layered_layout.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -32,7 +32,7 @@ struct drawn_graph {
   std::vector<drawn_node> nodes;
   std::vector<std::pair<int, int>> edges;  // from the lower number to the higher one
 
-  int add(drawn_node node, std::span<const int> operands) {
+  int add(drawn_node node, span<const int> operands) {
     const int number = static_cast<int>(nodes.size());
     nodes.push_back(std::move(node));
     for (int o : operands)

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include <sinter/exec/simd.hpp>
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/schedule.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -90,7 +90,7 @@ class item_draft {
     return out;
   }
   // Threads take the tasks of these iterations, all together, where the work pays for them.
-  void give_to_threads(std::span<planning::iteration> iterations, double nanoseconds) const {
+  void give_to_threads(span<planning::iteration> iterations, double nanoseconds) const {
     std::int64_t tasks = 0;
     for (const planning::iteration& it : iterations) tasks += tasks_of(it);
     if (!planning::goes_to_threads(tasks, nanoseconds)) return;
@@ -100,7 +100,7 @@ class item_draft {
           l.levels[planning::loop::task].to = planning::mapped_to::threads;
   }
   void give_to_threads(planning::iteration& it, double nanoseconds) const {
-    give_to_threads(std::span(&it, 1), nanoseconds);
+    give_to_threads(span(&it, 1), nanoseconds);
   }
 
   static std::vector<int> range(std::size_t first, std::size_t last) {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 
 #include <sinter/exec/executor.hpp>
@@ -19,14 +18,15 @@
 #include <sinter/plan/dependencies.hpp>
 #include <sinter/plan/schedule.hpp>
 #include <sinter/plan/work.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
 class schedule_maker {
  public:
   schedule_maker(const planning::plan& p, const exec::kernel_table& kernels,
-                 std::span<const std::int64_t> symbols,
-                 std::span<const exec::argument_layout> arguments, std::span<const int> assigned)
+                 span<const std::int64_t> symbols, span<const exec::argument_layout> arguments,
+                 span<const int> assigned)
       : plan_(p), kernels_(kernels), at_(p) {
     out_.symbols.assign(symbols.begin(), symbols.end());
     out_.assigned.assign(assigned.begin(), assigned.end());
@@ -147,9 +147,9 @@ class schedule_maker {
 /// entry: row-major). assigned[k]: the argument whose memory output k is, or -1. Throws what
 /// binding an executor throws.
 inline planning::schedule make_schedule(const planning::plan& p, const exec::kernel_table& kernels,
-                                        std::span<const std::int64_t> symbols,
-                                        std::span<const exec::argument_layout> arguments,
-                                        std::span<const int> assigned) {
+                                        span<const std::int64_t> symbols,
+                                        span<const exec::argument_layout> arguments,
+                                        span<const int> assigned) {
   return schedule_maker(p, kernels, symbols, arguments, assigned).run();
 }
 

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/rules/saturate.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -37,7 +37,7 @@ class nest_history {
   /// saturated from, `instructions` what was added to it. Takes three to four times as long as
   /// that.
   nest_history(const ir::graph& bound, const ir::fixed_inputs& fixed,
-               rules::saturate_options options, std::span<const ir::instruction> instructions)
+               rules::saturate_options options, span<const ir::instruction> instructions)
       : instructions_(instructions) {
     eqsat::record_proofs(graph_);
     graph_.language().fixed() = fixed;
@@ -94,7 +94,7 @@ class nest_history {
   }
 
   /// The names of the rules in a history, each once, in the order of their first step.
-  std::vector<std::string> rules_in(std::span<const history_link> history) const {
+  std::vector<std::string> rules_in(span<const history_link> history) const {
     std::vector<std::string> out;
     const auto add = [&out](const std::string& name) {
       if (!name.empty() && std::ranges::find(out, name) == out.end()) out.push_back(name);
@@ -159,7 +159,7 @@ class nest_history {
   }
 
   eqsat::class_term add(std::uint16_t op, std::uint32_t payload,
-                        std::span<const eqsat::class_term> children) {
+                        span<const eqsat::class_term> children) {
     const std::size_t nodes = graph_.node_count();
     const eqsat::class_term made = eqsat::add_term(graph_, op, payload, children);
     if (graph_.node_count() != nodes) raise(graph_error("explain: a nest has an unknown e-node"));
@@ -205,7 +205,7 @@ class nest_history {
     return best;
   }
 
-  std::span<const ir::instruction> instructions_;
+  span<const ir::instruction> instructions_;
   rules::tensor_egraph graph_;
   eqsat::class_id traced_end_ = 0;
   std::vector<eqsat::class_id> first_id_;  // by canonical class: the first id given out for it

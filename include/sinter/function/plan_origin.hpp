@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,6 +13,7 @@
 #include <sinter/plan/machine_text.hpp>
 #include <sinter/rules/rule_set.hpp>
 #include <sinter/support/hash.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/support/version.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
@@ -35,8 +35,8 @@ inline plan_origin this_origin() {
 }
 
 // What a program runs that a graph does not say: superinstructions, and the rules of custom ops.
-inline std::uint64_t digest_of(std::span<const ir::instruction> instructions,
-                               std::span<const ir::custom_op* const> customs) {
+inline std::uint64_t digest_of(span<const ir::instruction> instructions,
+                               span<const ir::custom_op* const> customs) {
   std::uint64_t out = hash_seed;
   for (const ir::custom_op* op : customs)
     for (const ir::custom_rule& rule : op->rules)
@@ -46,7 +46,7 @@ inline std::uint64_t digest_of(std::span<const ir::instruction> instructions,
     const ir::region& r = each.structure;
     out = hash_combine(out, r.type);
     out = hash_combine(hash_combine(out, r.leaf_count), r.scalar_leaves);
-    out = hash_range(std::span(r.nodes.data(), r.node_count), out);
+    out = hash_range(span(r.nodes.data(), r.node_count), out);
   }
   return out;
 }

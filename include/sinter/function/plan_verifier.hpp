@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,12 +27,13 @@
 #include <sinter/plan/plan_of_graph.hpp>
 #include <sinter/plan/print_schedule.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
 class plan_verifier {
  public:
-  plan_verifier(std::span<const ir::custom_op* const> customs, std::int64_t most_work)
+  plan_verifier(span<const ir::custom_op* const> customs, std::int64_t most_work)
       : customs_(customs), most_work_(most_work), code_(all_code()) {}
 
   plan_verification run(std::string_view text) {
@@ -113,7 +113,7 @@ class plan_verifier {
     return out;
   }
 
-  std::span<const ir::custom_op* const> customs_;
+  span<const ir::custom_op* const> customs_;
   std::int64_t most_work_;
   program_code code_;
   std::optional<stated_registers> registers_;

@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +27,7 @@
 #include <sinter/plan/plan_of_graph.hpp>
 #include <sinter/plan/print_schedule.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/support/text_file.hpp>
 
 namespace sinter::inline SINTER_ABI {
@@ -91,7 +91,7 @@ SINTER_INLINE detail::program_record program::empty_record() const {
 }
 
 SINTER_INLINE detail::plan_record program::record_of(
-    const detail::bucket& b, std::span<const planning::schedule> schedules) const {
+    const detail::bucket& b, span<const planning::schedule> schedules) const {
   const planning::planned& made = b.planned;
   detail::plan_record out;
   out.cost = made.plan.cost;
@@ -114,7 +114,7 @@ SINTER_INLINE detail::program_record program::saved_plans() const {
   for (const auto& c : classes_) {
     detail::class_record own{c->shapes, c->frozen, ir::to_text(c->bound), {}};
     for (const auto& b : c->buckets) {
-      const auto schedule = [&](const planning::plan& p, std::span<const int> assigned) {
+      const auto schedule = [&](const planning::plan& p, span<const int> assigned) {
         return detail::make_schedule(p, code_.kernels, b->symbols, {}, assigned);
       };
       std::vector<planning::schedule> schedules;
@@ -150,8 +150,8 @@ SINTER_INLINE std::string program::rewrites_text(const detail::shape_class& c,
 }
 
 SINTER_INLINE std::string program::export_plan(const prepared_call& call,
-                                               std::span<const detail::argument_memory> arguments,
-                                               std::span<const std::int64_t> symbols) const {
+                                               span<const detail::argument_memory> arguments,
+                                               span<const std::int64_t> symbols) const {
   const detail::shape_class& c = *call.ready_->shapes;
   detail::plan_record plan = record_of(*call.ready_->plan, schedules(call, arguments, symbols));
   for (const exec::lowered_plan& each : lowered(call, arguments, symbols))
@@ -254,15 +254,14 @@ SINTER_INLINE std::size_t program::load_plans(const detail::plan_file& file) {
   return plans;
 }
 
-SINTER_INLINE std::string graph_function::export_plan(
-    std::span<const graph_argument> arguments) const {
+SINTER_INLINE std::string graph_function::export_plan(span<const graph_argument> arguments) const {
   call c(*state_, arguments);
   return state_->program->export_plan(c.prepared, c.memory, c.symbols);
 }
 
 SINTER_INLINE void graph_function::save_plans(const std::string& path) const {
   const program* const own = state_->program.get();
-  detail::save_plans(path, std::span(&own, 1));
+  detail::save_plans(path, span(&own, 1));
 }
 
 SINTER_INLINE void graph_function::load_plans(const std::string& path) const {
@@ -272,7 +271,7 @@ SINTER_INLINE void graph_function::load_plans(const std::string& path) const {
 
 namespace detail {
 
-SINTER_INLINE void save_plans(const std::string& path, std::span<const program* const> programs) {
+SINTER_INLINE void save_plans(const std::string& path, span<const program* const> programs) {
   plan_file file{this_origin(), {}};
   for (const program* each : programs) file.programs.push_back(each->saved_plans());
   if (!replace_text_file(path, plan_file_writer().write(file)))

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/hash.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/tensor/contents.hpp>
 #include <sinter/tensor/storage.hpp>
 
@@ -66,8 +66,8 @@ struct prepared_values {
   std::vector<double> nanoseconds;  // that each nest took
   std::size_t last_use = 0;
 
-  prepared_values(const planning::plan& p, std::span<const argument_memory> arguments,
-                  std::span<const std::int64_t> symbols)
+  prepared_values(const planning::plan& p, span<const argument_memory> arguments,
+                  span<const std::int64_t> symbols)
       : nanoseconds(p.nests.size()) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const argument_memory& a = arguments[i];
@@ -92,12 +92,12 @@ struct prepared_values {
     for (std::size_t offset : offsets) values.push_back(memory.data() + offset);
   }
 
-  bool is_of(std::span<const argument_memory> arguments) const {
+  bool is_of(span<const argument_memory> arguments) const {
     return std::ranges::all_of(sources,
                                [&](const source& s) { return s.is(arguments[s.argument]); });
   }
   // Did the elements change although nothing said so?
-  void check_promises(std::span<const argument_memory> arguments) const {
+  void check_promises(span<const argument_memory> arguments) const {
     for (const source& s : sources)
       if (s.is_read && s.fingerprint != fingerprint(arguments[s.argument]))
         raise(graph_error("frozen: argument " + std::to_string(s.argument) +
@@ -108,7 +108,7 @@ struct prepared_values {
     return std::ranges::all_of(sources, [](const source& s) { return s.elements.is_current(); });
   }
   // Does another version of a view take its place?
-  bool is_superseded(std::span<const argument_memory> arguments) const {
+  bool is_superseded(span<const argument_memory> arguments) const {
     return std::ranges::any_of(sources, [&](const source& s) {
       const argument_memory& a = arguments[s.argument];
       return s.is_read && s.data == a.data && s.version != a.version;
@@ -135,7 +135,7 @@ class preparation {
   }
 
   // The values for these arguments, or null. Compares, allocates nothing.
-  std::shared_ptr<const prepared_values> find(std::span<const argument_memory> arguments) {
+  std::shared_ptr<const prepared_values> find(span<const argument_memory> arguments) {
     for (const auto& each : sets_) {
       if (!each->is_of(arguments)) continue;
       each->last_use = ++clock_;
@@ -156,7 +156,7 @@ class preparation {
   }
 
   // Drops what nobody can ask for again, now that these arguments are asked for.
-  void drop_stale(std::span<const argument_memory> arguments) {
+  void drop_stale(span<const argument_memory> arguments) {
     std::erase_if(sets_,
                   [&](const auto& s) { return !s->is_current() || s->is_superseded(arguments); });
   }

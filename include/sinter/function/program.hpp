@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +23,7 @@
 #include <sinter/plan/machine.hpp>
 #include <sinter/plan/nest_policy.hpp>
 #include <sinter/support/separate.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/tensor/contents.hpp>
 #include <sinter/tensor/extents.hpp>
 
@@ -196,8 +196,8 @@ class program {
   // throws.
   class prepared_call {
    public:
-    prepared_call(program& owner, std::span<const detail::argument_memory> arguments,
-                  std::span<const std::int64_t> symbols);
+    prepared_call(program& owner, span<const detail::argument_memory> arguments,
+                  span<const std::int64_t> symbols);
     prepared_call(const prepared_call&) = delete;
     prepared_call& operator=(const prepared_call&) = delete;
     ~prepared_call();
@@ -211,8 +211,7 @@ class program {
    private:
     friend class program;
 
-    void find(std::span<const detail::argument_memory> arguments,
-              std::span<const std::int64_t> symbols);
+    void find(span<const detail::argument_memory> arguments, span<const std::int64_t> symbols);
 
     program& owner_;
     detail::taken_place place_;  // none where another call is in the thread's place
@@ -220,50 +219,48 @@ class program {
     detail::ready_call* ready_ = &own_;
   };
 
-  prepared_call prepare(std::span<const detail::argument_memory> arguments,
-                        std::span<const std::int64_t> symbols) {
+  prepared_call prepare(span<const detail::argument_memory> arguments,
+                        span<const std::int64_t> symbols) {
     return prepared_call(*this, arguments, symbols);
   }
 
   // outputs[k].data: where output k goes; for an assigned output, the argument's own memory.
-  void run(prepared_call& call, std::span<const detail::argument_memory> arguments,
-           std::span<const detail::output_memory> outputs);
+  void run(prepared_call& call, span<const detail::argument_memory> arguments,
+           span<const detail::output_memory> outputs);
 
   // What the optimizer did, as text. Runs the plan a few times to measure its nests, with results
   // in memory of its own.
-  std::string explain(prepared_call& call, std::span<const detail::argument_memory> arguments,
-                      std::span<const std::int64_t> symbols);
+  std::string explain(prepared_call& call, span<const detail::argument_memory> arguments,
+                      span<const std::int64_t> symbols);
 
   // The same as a page of HTML, with the graph before and after.
-  std::string explain_html(prepared_call& call, std::span<const detail::argument_memory> arguments,
-                           std::span<const std::int64_t> symbols);
+  std::string explain_html(prepared_call& call, span<const detail::argument_memory> arguments,
+                           span<const std::int64_t> symbols);
 
   // The lowest level: what is bound for the call. First what prepares values that frozen arguments
   // let the program keep, if it keeps any, then what every call runs.
   std::vector<exec::lowered_plan> lowered(const prepared_call& call,
-                                          std::span<const detail::argument_memory> arguments,
-                                          std::span<const std::int64_t> symbols) const;
+                                          span<const detail::argument_memory> arguments,
+                                          span<const std::int64_t> symbols) const;
   // The same as text, which exec::parse_lowered reads.
   std::string tile_programs(const prepared_call& call,
-                            std::span<const detail::argument_memory> arguments,
-                            std::span<const std::int64_t> symbols) const;
+                            span<const detail::argument_memory> arguments,
+                            span<const std::int64_t> symbols) const;
   const program_code& code() const { return code_; }
   // What runs for these extents: nests mapped to threads, lanes and serial loops, layouts,
   // allocations, dependencies (plan/schedule.hpp). First what prepares values that calls share, if
   // there is such; last what every call runs.
   std::vector<planning::schedule> schedules(const prepared_call& call,
-                                            std::span<const detail::argument_memory> arguments,
-                                            std::span<const std::int64_t> symbols) const;
+                                            span<const detail::argument_memory> arguments,
+                                            span<const std::int64_t> symbols) const;
   // The same as text, which planning::parse_schedules reads.
-  std::string schedule(const prepared_call& call,
-                       std::span<const detail::argument_memory> arguments,
-                       std::span<const std::int64_t> symbols) const;
+  std::string schedule(const prepared_call& call, span<const detail::argument_memory> arguments,
+                       span<const std::int64_t> symbols) const;
 
   // The next three are in plans_source.hpp. The call's plan as a plan file (docs/plans.md), with
   // its tile programs and with the rewrites that led to each nest.
-  std::string export_plan(const prepared_call& call,
-                          std::span<const detail::argument_memory> arguments,
-                          std::span<const std::int64_t> symbols) const;
+  std::string export_plan(const prepared_call& call, span<const detail::argument_memory> arguments,
+                          span<const std::int64_t> symbols) const;
   // All plans that are kept, as the part of a plan file for this program.
   detail::program_record saved_plans() const;
   // Takes the plans that a file has for this graph, and says how many; calls then find them. Throws
@@ -278,10 +275,10 @@ class program {
   const program_options& options() const { return options_; }
 
  private:
-  std::shared_ptr<detail::shape_class> class_of(std::span<const detail::argument_memory> arguments,
-                                                std::span<const std::int64_t> symbols);
+  std::shared_ptr<detail::shape_class> class_of(span<const detail::argument_memory> arguments,
+                                                span<const std::int64_t> symbols);
   std::shared_ptr<detail::bucket> bucket_of(detail::shape_class& c,
-                                            std::span<const std::int64_t> symbols);
+                                            span<const std::int64_t> symbols);
   void saturate(detail::shape_class& c) const;
   std::shared_ptr<const detail::shape_class> with_egraph(
       const std::shared_ptr<detail::shape_class>& c) const;
@@ -293,7 +290,7 @@ class program {
   detail::program_record empty_record() const;
   std::string rewrites_text(const detail::shape_class& c, const detail::bucket& b) const;
   detail::plan_record record_of(const detail::bucket& b,
-                                std::span<const planning::schedule> schedules) const;
+                                span<const planning::schedule> schedules) const;
   template <class T>
   std::shared_ptr<T> keep(std::vector<std::shared_ptr<T>>& kept, std::shared_ptr<T> made,
                           std::size_t limit);
@@ -301,15 +298,14 @@ class program {
   void clear(detail::last_call& place);
   void clear_places();
   std::shared_ptr<const detail::prepared_values> values_for(
-      detail::bucket& b, std::span<const detail::argument_memory> arguments,
-      std::span<const std::int64_t> symbols);
-  void run_timed(prepared_call& call, std::span<const detail::argument_memory> arguments,
-                 std::span<const detail::output_memory> outputs);
-  detail::explained explained(prepared_call& call,
-                              std::span<const detail::argument_memory> arguments,
-                              std::span<const std::int64_t> symbols);
-  void check_overlaps(const prepared_call& call, std::span<const detail::argument_memory> arguments,
-                      std::span<const detail::output_memory> outputs) const;
+      detail::bucket& b, span<const detail::argument_memory> arguments,
+      span<const std::int64_t> symbols);
+  void run_timed(prepared_call& call, span<const detail::argument_memory> arguments,
+                 span<const detail::output_memory> outputs);
+  detail::explained explained(prepared_call& call, span<const detail::argument_memory> arguments,
+                              span<const std::int64_t> symbols);
+  void check_overlaps(const prepared_call& call, span<const detail::argument_memory> arguments,
+                      span<const detail::output_memory> outputs) const;
 
   ir::graph traced_;
   program_code code_;
@@ -333,7 +329,7 @@ namespace detail {
 
 // In plans_source.hpp. Throw io_error: where the file cannot be written, or cannot be read, is
 // damaged, or belongs to another version, instruction set, processor or other options.
-void save_plans(const std::string& path, std::span<const program* const> programs);
+void save_plans(const std::string& path, span<const program* const> programs);
 std::shared_ptr<const plan_file> read_plans(const std::string& path,
                                             const program_options& options);
 

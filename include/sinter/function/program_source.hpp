@@ -11,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +28,7 @@
 #include <sinter/rules/saturate.hpp>
 #include <sinter/support/debug.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/span.hpp>
 #include <sinter/support/timeline_file.hpp>
 
 namespace sinter::inline SINTER_ABI {
@@ -39,7 +39,7 @@ namespace detail {
 inline void report_trace(int function, const ir::graph& traced);
 inline void report_class(int function, std::size_t number, const shape_class& c);
 inline void report_plan(int function, std::size_t number, const shape_class& c, const bucket& b,
-                        std::span<const std::int64_t> symbols);
+                        span<const std::int64_t> symbols);
 inline void report_preparation(int function, const prepared_values& made);
 
 // Up to so many arguments and outputs a call builds its lists on the stack.
@@ -47,13 +47,12 @@ inline constexpr std::size_t few = 32;
 
 // Calls body(pointers of the arguments, pointers of the outputs).
 template <class Body>
-void with_pointers(std::span<const argument_memory> arguments,
-                   std::span<const output_memory> outputs, Body body) {
+void with_pointers(span<const argument_memory> arguments, span<const output_memory> outputs,
+                   Body body) {
   const auto collect = [&](const void** in, void** out) {
     std::ranges::transform(arguments, in, &argument_memory::data);
     std::ranges::transform(outputs, out, &output_memory::data);
-    body(std::span<const void* const>(in, arguments.size()),
-         std::span<void* const>(out, outputs.size()));
+    body(span<const void* const>(in, arguments.size()), span<void* const>(out, outputs.size()));
   };
   if (arguments.size() <= few && outputs.size() <= few) {
     // Without initializers, which would cost more than the call's few pointers.
@@ -67,14 +66,14 @@ void with_pointers(std::span<const argument_memory> arguments,
   }
 }
 
-inline std::span<std::byte* const> kept_values(const std::shared_ptr<const prepared_values>& kept) {
-  return kept ? std::span<std::byte* const>(kept->values) : std::span<std::byte* const>{};
+inline span<std::byte* const> kept_values(const std::shared_ptr<const prepared_values>& kept) {
+  return kept ? span<std::byte* const>(kept->values) : span<std::byte* const>{};
 }
 
 // Would a call with these arguments run on what is ready? The same extents are of the same class
 // and bucket.
-inline bool repeats(const ready_call& last, std::span<const argument_memory> arguments,
-                    std::span<const std::int64_t> symbols) {
+inline bool repeats(const ready_call& last, span<const argument_memory> arguments,
+                    span<const std::int64_t> symbols) {
   if (!last.executor || !(**last.executor).is_bound_to(symbols, arguments) ||
       !last.shapes->freezes(arguments) || (last.kept && !last.kept->is_of(arguments)))
     return false;
@@ -111,9 +110,9 @@ SINTER_INLINE program::program(ir::graph traced, program_code code, program_opti
 
 SINTER_INLINE program::~program() = default;
 
-SINTER_INLINE program::prepared_call::prepared_call(
-    program& owner, std::span<const detail::argument_memory> arguments,
-    std::span<const std::int64_t> symbols)
+SINTER_INLINE program::prepared_call::prepared_call(program& owner,
+                                                    span<const detail::argument_memory> arguments,
+                                                    span<const std::int64_t> symbols)
     : owner_(owner), place_(owner.places_[detail::thread_number() % owner.places_.size()]) {
   if (place_ && detail::repeats(place_->ready(), arguments, symbols)) {
     ready_ = &place_->ready();
@@ -131,8 +130,8 @@ SINTER_INLINE program::prepared_call::prepared_call(
   ready_ = &place_->ready();
 }
 
-SINTER_INLINE void program::prepared_call::find(std::span<const detail::argument_memory> arguments,
-                                                std::span<const std::int64_t> symbols) {
+SINTER_INLINE void program::prepared_call::find(span<const detail::argument_memory> arguments,
+                                                span<const std::int64_t> symbols) {
   {
     const std::scoped_lock lock(owner_.mutex_);
     if (place_) owner_.clear(*place_);
@@ -227,9 +226,8 @@ SINTER_INLINE const planning::budget_report& program::prepared_call::budget() co
   return ready_->plan->planned.budget;
 }
 
-SINTER_INLINE void program::run(prepared_call& call,
-                                std::span<const detail::argument_memory> arguments,
-                                std::span<const detail::output_memory> outputs) {
+SINTER_INLINE void program::run(prepared_call& call, span<const detail::argument_memory> arguments,
+                                span<const detail::output_memory> outputs) {
   check_overlaps(call, arguments, outputs);
   if (call.place_)
     call.place_->count_call();
@@ -242,8 +240,8 @@ SINTER_INLINE void program::run(prepared_call& call,
 }
 
 SINTER_INLINE void program::run_timed(prepared_call& call,
-                                      std::span<const detail::argument_memory> arguments,
-                                      std::span<const detail::output_memory> outputs) {
+                                      span<const detail::argument_memory> arguments,
+                                      span<const detail::output_memory> outputs) {
   detail::bucket& b = *call.ready_->plan;
   std::vector<double> nests(b.planned.plan.nests.size());
   double total = 0;
@@ -265,7 +263,7 @@ SINTER_INLINE void program::run_timed(prepared_call& call,
 }
 
 SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
-    std::span<const detail::argument_memory> arguments, std::span<const std::int64_t> symbols) {
+    span<const detail::argument_memory> arguments, span<const std::int64_t> symbols) {
   for (const auto& each : classes_)
     if (each->is_of(arguments, symbols) &&
         (!each->loaded || detail::find_bucket(*each, symbols) != nullptr))
@@ -303,8 +301,8 @@ SINTER_INLINE void program::saturate(detail::shape_class& c) const {
   c.bound.dims = terms.dims;
 }
 
-SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(
-    detail::shape_class& c, std::span<const std::int64_t> symbols) {
+SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(detail::shape_class& c,
+                                                                 span<const std::int64_t> symbols) {
   if (auto known = detail::find_bucket(c, symbols)) return known;
   const timeline::span step("function " + std::to_string(number_) + ": plan");
   auto made = std::make_shared<detail::bucket>();
@@ -342,8 +340,8 @@ SINTER_INLINE std::shared_ptr<detail::preparation> program::preparation_for(
 
 // Under the lock, as planning is: who comes meanwhile waits, and finds the values.
 SINTER_INLINE std::shared_ptr<const detail::prepared_values> program::values_for(
-    detail::bucket& b, std::span<const detail::argument_memory> arguments,
-    std::span<const std::int64_t> symbols) {
+    detail::bucket& b, span<const detail::argument_memory> arguments,
+    span<const std::int64_t> symbols) {
   detail::preparation& own = *b.preparation;
   if (auto known = own.find(arguments)) {
 #ifndef NDEBUG
@@ -374,8 +372,8 @@ SINTER_INLINE std::shared_ptr<const detail::prepared_values> program::values_for
 // An output may be the memory of an argument only where the plan reads every element before it is
 // written over.
 SINTER_INLINE void program::check_overlaps(const prepared_call& call,
-                                           std::span<const detail::argument_memory> arguments,
-                                           std::span<const detail::output_memory> outputs) const {
+                                           span<const detail::argument_memory> arguments,
+                                           span<const detail::output_memory> outputs) const {
   struct region {
     std::uintptr_t first, last;
     bool meets(const region& other) const {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include <sinter/graph/bind.hpp>
 #include <sinter/plan/planner.hpp>
 #include <sinter/rules/saturate.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -43,8 +43,8 @@ class counted_executor {
   const std::vector<shape_vector>& output_shapes() const { return output_shapes_; }
 
   // `traced`: bound to the class of the extents.
-  void bind(const ir::graph& traced, std::span<const argument_memory> arguments,
-            std::span<const std::int64_t> symbols) {
+  void bind(const ir::graph& traced, span<const argument_memory> arguments,
+            span<const std::int64_t> symbols) {
     if (executor_.is_bound_to(symbols, arguments)) return;
     executor_.bind(symbols, arguments);
     output_shapes_.resize(traced.outputs.size());
@@ -136,11 +136,10 @@ struct shape_class {
   std::vector<std::shared_ptr<preparation>> preparations;  // of the buckets
   std::size_t last_use = 0;
 
-  bool is_of(std::span<const argument_memory> arguments,
-             std::span<const std::int64_t> symbols) const {
+  bool is_of(span<const argument_memory> arguments, span<const std::int64_t> symbols) const {
     return freezes(arguments) && ir::holds(bound, symbols);
   }
-  bool freezes(std::span<const argument_memory> arguments) const {
+  bool freezes(span<const argument_memory> arguments) const {
     for (std::size_t i = 0; i < arguments.size(); ++i)
       if (frozen[i] != arguments[i].is_frozen) return false;
     return true;
@@ -156,8 +155,7 @@ inline ir::fixed_inputs fix_inputs(shape_class& c) {
 }
 
 // The plan for these extents, if there is one.
-inline std::shared_ptr<bucket> find_bucket(const shape_class& c,
-                                           std::span<const std::int64_t> symbols) {
+inline std::shared_ptr<bucket> find_bucket(const shape_class& c, span<const std::int64_t> symbols) {
   const auto is_corner = [&](const std::vector<std::int64_t>& corner) {
     bool same = corner.size() == symbols.size();
     for (std::size_t i = 0; same && i < symbols.size(); ++i)

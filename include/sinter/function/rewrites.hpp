@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -20,6 +19,7 @@
 #include <sinter/graph/print.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/line_reader.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -82,7 +82,7 @@ inline std::string to_text(const rewrites& r) {
 
 class rewrites_reader {
  public:
-  rewrites_reader(std::string_view text, std::span<const ir::custom_op* const> customs)
+  rewrites_reader(std::string_view text, span<const ir::custom_op* const> customs)
       : text_(text), in_(text, "rewrites"), customs_(customs) {}
 
   rewrites read() {
@@ -151,7 +151,7 @@ class rewrites_reader {
 
   std::string_view text_;
   line_reader<graph_error> in_;
-  std::span<const ir::custom_op* const> customs_;
+  span<const ir::custom_op* const> customs_;
   int terms_ = 0;
 };
 

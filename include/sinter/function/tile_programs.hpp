@@ -3,19 +3,19 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include <sinter/exec/lowered.hpp>
 #include <sinter/exec/lowered_text.hpp>
 #include <sinter/function/program_source.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
 SINTER_INLINE std::vector<exec::lowered_plan> program::lowered(
-    const prepared_call& call, std::span<const detail::argument_memory> arguments,
-    std::span<const std::int64_t> symbols) const {
+    const prepared_call& call, span<const detail::argument_memory> arguments,
+    span<const std::int64_t> symbols) const {
   std::vector<exec::lowered_plan> out;
   if (call.ready_->kept) {
     // What prepared the kept values ran once and is gone: bound again, not run.
@@ -28,8 +28,8 @@ SINTER_INLINE std::vector<exec::lowered_plan> program::lowered(
 }
 
 SINTER_INLINE std::string program::tile_programs(const prepared_call& call,
-                                                 std::span<const detail::argument_memory> arguments,
-                                                 std::span<const std::int64_t> symbols) const {
+                                                 span<const detail::argument_memory> arguments,
+                                                 span<const std::int64_t> symbols) const {
   const std::vector<exec::lowered_plan> plans = lowered(call, arguments, symbols);
   std::string out;
   for (std::size_t i = 0; i < plans.size(); ++i) {

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -18,13 +17,13 @@
 #include <sinter/function/arguments.hpp>
 #include <sinter/graph/freeze.hpp>
 #include <sinter/graph/regions.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
 // Writes the argument nodes; symbols are numbered through, argument by argument, axis by axis.
 // out[i]: argument i.
-constexpr void write_arguments(ir::graph& g, std::span<const argument_spec> specs,
-                               std::span<handle> out) {
+constexpr void write_arguments(ir::graph& g, span<const argument_spec> specs, span<handle> out) {
   std::int64_t symbols = 0;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     ir::symbolic_shape shape;
@@ -45,7 +44,7 @@ constexpr std::array<handle, N> write_arguments(ir::graph& g,
 
 // The next of the handles as what the lambda takes: one of them, or a struct of several.
 template <class Argument>
-constexpr auto take(std::span<const handle> all, std::size_t& at) {
+constexpr auto take(span<const handle> all, std::size_t& at) {
   const std::size_t first = at;
   at += Argument::specs.size();
   if constexpr (std::is_same_v<typename Argument::type, handle>)

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include <sinter/function/replay_rewrite.hpp>
 #include <sinter/function/rewrites.hpp>
 #include <sinter/graph/interpret.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -32,7 +32,7 @@ class rewrite_verifier {
 
   // Throws error.
   void run(const plan_record& p, const std::vector<bool>& frozen,
-           std::span<const ir::custom_op* const> customs) {
+           span<const ir::custom_op* const> customs) {
     if (p.rewrites.empty()) return;
     read_ = rewrites_reader(p.rewrites, customs).read();
     require_sound(read_.nests.size() == p.notes.size(),
@@ -89,7 +89,7 @@ class rewrite_verifier {
     return out;
   }
   static std::vector<int> append_all(ir::graph& to, const ir::graph& from,
-                                     std::span<const ir::dim> symbols) {
+                                     span<const ir::dim> symbols) {
     std::vector<int> out, in;
     for (int id = 0; id < from.size(); ++id) {
       in.clear();

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,6 +21,7 @@
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/memory.hpp>
 #include <sinter/plan/schedule.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -33,7 +33,7 @@ class tile_program_verifier {
 
   // The number of nests. Throws error.
   std::size_t run(const plan_record& p, const program_code& code,
-                  std::span<const ir::custom_op* const> customs) {
+                  span<const ir::custom_op* const> customs) {
     if (p.tile_programs.empty()) return 0;
     require_sound(p.tile_programs.size() == schedules_.size(),
                   "there are tile programs for each schedule");
@@ -178,8 +178,7 @@ class tile_program_verifier {
     for (auto& each : prepared) kept.push_back(each.data());
     for (const exec::lowered_plan& each : plans_)
       exec::interpret_lowered(
-          each, in,
-          &each == &plans_.back() ? std::span<void* const>(out) : std::span<void* const>{}, kept);
+          each, in, &each == &plans_.back() ? span<void* const>(out) : span<void* const>{}, kept);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const ir::reference_tensor& expected = values_.expected[k];
       require_sound(

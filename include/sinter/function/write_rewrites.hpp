@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include <sinter/function/replay_rewrite.hpp>
 #include <sinter/function/rewrites.hpp>
 #include <sinter/rules/fold.hpp>
+#include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -24,7 +24,7 @@ class rewrite_writer {
  public:
   // `bound` as the history was made from.
   rewrite_writer(nest_history& history, const ir::graph& bound, const ir::fixed_inputs& fixed,
-                 std::span<const ir::instruction> instructions)
+                 span<const ir::instruction> instructions)
       : history_(history), instructions_(instructions), fixed_(fixed) {
     out_.terms.dims = language().terms().dims;
     out_.terms.symbol_values = bound.symbol_values;
@@ -101,7 +101,7 @@ class rewrite_writer {
                                                    : add_op(op, payload, in);
   }
 
-  int add_op(std::uint16_t op, std::uint32_t payload, std::span<const int> in) {
+  int add_op(std::uint16_t op, std::uint32_t payload, span<const int> in) {
     const rules::tensor_language::payload_record& record = language().payload(payload);
     std::vector<std::int64_t> attributes = record.attributes;
     // Text has what the dtype holds of a constant: of two that are the same then, one is kept.
@@ -129,7 +129,7 @@ class rewrite_writer {
   }
 
   nest_history& history_;
-  std::span<const ir::instruction> instructions_;
+  span<const ir::instruction> instructions_;
   ir::fixed_inputs fixed_;
   rewrites out_;
   std::map<eqsat::term_id, int> node_;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -31,7 +32,7 @@ template <class Void>
 struct custom_array {
   Void* data = nullptr;
   dtype type{};
-  span<const std::int64_t> shape;
+  std::span<const std::int64_t> shape;
 
   std::int64_t rank() const { return static_cast<std::int64_t>(shape.size()); }
   std::int64_t extent(std::int64_t axis) const { return shape[static_cast<std::size_t>(axis)]; }
@@ -47,15 +48,15 @@ struct custom_array {
     if (type != dtype_of<T>)
       raise(dtype_error("custom op: elements are " + std::string(name(type)) + ", not " +
                         std::string(name(dtype_of<T>))));
-    return span<element>(static_cast<element*>(data), static_cast<std::size_t>(size()));
+    return std::span<element>(static_cast<element*>(data), static_cast<std::size_t>(size()));
   }
 };
 using custom_input = custom_array<const void>;
 using custom_output = custom_array<void>;
 
 /// What runs an opaque op: operands, result, attributes.
-using custom_function = void (*)(span<const custom_input>, const custom_output&,
-                                 span<const double>);
+using custom_function = void (*)(std::span<const custom_input>, const custom_output&,
+                                 std::span<const double>);
 
 /// A rewrite rule of a custom op, as the op has it, but with the op's name before its own.
 struct custom_rule {
