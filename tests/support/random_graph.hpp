@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Random well-typed graphs with argument data, the same for the same seed on every machine. All ops
-// take part except random_uniform and gradient. What is computed does not hang on the last bits
-// (see noisy_values.hpp), so an executor's results agree with the reference interpreter's to
+// Random well-typed graphs with argument data, the same for the same seed on every machine and with
+// every compiler: of the arguments of a call one at most draws. All ops take part except
+// random_uniform and gradient. What is computed does not hang on the last bits (see
+// noisy_values.hpp), so an executor's results agree with the reference interpreter's to
 // `random_graph_tolerance`, relative to max(1, |value|).
 #pragma once
 
@@ -129,8 +130,8 @@ class random_graph_generator : random_graph_pool {
 
   void comparison_step() {
     const auto x = find_any();
-    offer(ir::elementwise(choose({op::less, op::less_equal, op::equal, op::not_equal}),
-                          {*x, partner(*x)}));
+    const value y = partner(*x);
+    offer(ir::elementwise(choose({op::less, op::less_equal, op::equal, op::not_equal}), {*x, y}));
   }
 
   void select_step() {
@@ -175,7 +176,8 @@ class random_graph_generator : random_graph_pool {
                       op::reduce_min, op::reduce_prod, op::argmax});
     if (has_windows_ && chance(30)) code = op::first_max;
     if (code == op::reduce_prod && !has_tame_products(*x)) code = op::reduce_sum;
-    offer(ir::reduce(code, *x, some_axes(*x), chance(60)));
+    const bool keep = chance(60);
+    offer(ir::reduce(code, *x, some_axes(*x), keep));
   }
 
   // Merges two axes, adds one, or (between known extents) splits one.
@@ -439,8 +441,8 @@ class random_graph_generator : random_graph_pool {
       const auto x = find([](value v) { return v.type() == dtype::boolean; });
       if (!x) return comparison_step();
       if (chance(25)) return offer(ir::unary(op::logical_not, *x));
-      return offer(
-          ir::elementwise(choose({op::bit_and, op::bit_or, op::bit_xor}), {*x, partner(*x)}));
+      const value y = partner(*x);
+      return offer(ir::elementwise(choose({op::bit_and, op::bit_or, op::bit_xor}), {*x, y}));
     }
     const auto x = find([](value v) { return is_integral(v.type()); });
     if (!x) return cast_step();
