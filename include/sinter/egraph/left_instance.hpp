@@ -11,6 +11,7 @@
 
 #include <sinter/egraph/egraph.hpp>
 #include <sinter/egraph/program.hpp>
+#include <sinter/egraph/proof_record.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/span.hpp>
 

@@ -21,13 +21,13 @@ inline std::string in_milliseconds(double seconds) {
   return planning::fixed(seconds * 1e3, 2) + " ms";
 }
 
-inline void report_trace(int function, const ir::graph& traced) {
+inline void debug_report::of_trace(int function, const ir::graph& traced) {
   if (debug::on(debug::topic::trace))
     debug::write(function_name(function) + ": traced, " + std::to_string(traced.size()) +
                  " nodes\n" + ir::to_text(traced));
 }
 
-inline void report_class(int function, std::size_t number, const shape_class& c) {
+inline void debug_report::of_class(int function, std::size_t number, const shape_class& c) {
   std::string out;
   if (debug::on(debug::topic::plan))
     out += function_name(function) + ": class " + std::to_string(number) + " of shapes, " +
@@ -42,8 +42,8 @@ inline void report_class(int function, std::size_t number, const shape_class& c)
   if (!out.empty()) debug::write(out);
 }
 
-inline void report_plan(int function, std::size_t number, const shape_class& c, const bucket& b,
-                        span<const std::int64_t> symbols) {
+inline void debug_report::of_plan(int function, std::size_t number, const shape_class& c,
+                                  const bucket& b, span<const std::int64_t> symbols) {
   const planning::planned& made = b.planned;
   const std::string who = function_name(function) + ": plan " + std::to_string(number);
   std::string out;
@@ -69,7 +69,7 @@ inline void report_plan(int function, std::size_t number, const shape_class& c, 
   if (!out.empty()) debug::write(out);
 }
 
-inline void report_preparation(int function, const prepared_values& made) {
+inline void debug_report::of_preparation(int function, const prepared_values& made) {
   if (debug::on(debug::topic::memory))
     debug::write(function_name(function) + ": prepared " + std::to_string(made.values.size()) +
                  (made.values.size() == 1 ? " value" : " values") +

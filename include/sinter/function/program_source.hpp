@@ -35,12 +35,14 @@ namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
-// In debug_report.hpp.
-inline void report_trace(int function, const ir::graph& traced);
-inline void report_class(int function, std::size_t number, const shape_class& c);
-inline void report_plan(int function, std::size_t number, const shape_class& c, const bucket& b,
-                        span<const std::int64_t> symbols);
-inline void report_preparation(int function, const prepared_values& made);
+// In debug_report.hpp, which needs the program.
+struct debug_report {
+  static void of_trace(int function, const ir::graph& traced);
+  static void of_class(int function, std::size_t number, const shape_class& c);
+  static void of_plan(int function, std::size_t number, const shape_class& c, const bucket& b,
+                      span<const std::int64_t> symbols);
+  static void of_preparation(int function, const prepared_values& made);
+};
 
 // Up to so many arguments and outputs a call builds its lists on the stack.
 inline constexpr std::size_t few = 32;
@@ -104,7 +106,7 @@ SINTER_INLINE program::program(ir::graph traced, program_code code, program_opti
   if (timeline::on()) timeline::file_at_exit::start();
   if (debug::active() != 0) {
     number_ = debug::next_function();
-    detail::report_trace(number_, traced_);
+    detail::debug_report::of_trace(number_, traced_);
   }
 }
 
@@ -280,7 +282,7 @@ SINTER_INLINE std::shared_ptr<detail::shape_class> program::class_of(
   binding.end();
   ++statistics_.saturations;
   saturate(*made);
-  detail::report_class(number_, statistics_.saturations, *made);
+  detail::debug_report::of_class(number_, statistics_.saturations, *made);
   if (made->report.out_of_time()) return made;  // for this call alone
   return keep(classes_, std::move(made), options_.keep.classes);
 }
@@ -321,7 +323,7 @@ SINTER_INLINE std::shared_ptr<detail::bucket> program::bucket_of(detail::shape_c
   if (timeline::on())
     made->labels.emplace("function " + std::to_string(number_), number_, made->number,
                          made->planned.plan, symbols);
-  detail::report_plan(number_, made->number, c, *made, symbols);
+  detail::debug_report::of_plan(number_, made->number, c, *made, symbols);
   made = keep(c.buckets, std::move(made), options_.keep.buckets);
   // What only a plan used that has gone, goes with it: here and in `made` that is two users.
   std::erase_if(c.preparations, [](const auto& each) { return each.use_count() == 1; });
@@ -364,7 +366,7 @@ SINTER_INLINE std::shared_ptr<const detail::prepared_values> program::values_for
     detail::nest_clock clock(made->nanoseconds, labels ? &*labels : nullptr);
     executor.run(in, out, made->values, clock);
   });
-  detail::report_preparation(number_, *made);
+  detail::debug_report::of_preparation(number_, *made);
   statistics_.evictions += own.keep(made);
   return made;
 }

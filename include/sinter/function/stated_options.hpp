@@ -27,8 +27,9 @@ class stated_options {
   explicit stated_options(const program_record& p) {
     const line_reader<graph_error> in({}, "verify_plan, options");
     std::string_view left = p.options;
-    for (bool* each : {&reassociate_, &superinstructions_, &nests_.rows, &nests_.epilogues,
-                       &nests_.streamed, &nests_.grouped, &nests_.winograd, &nests_.recompute}) {
+    for (bool* each :
+         {&reassociate_, &superinstructions_, &nests_.rows, &nests_.epilogues, &nests_.streamed,
+          &nests_.grouped, &nests_.winograd, &nests_.moments, &nests_.recompute}) {
       *each = !left.starts_with("no ");
       left.remove_prefix(std::min(left.size(), left.find(", ")));
       if (!left.empty()) left.remove_prefix(2);
@@ -85,6 +86,7 @@ class stated_options {
     require(n.kind != streamed || (nests_.streamed && reassociate_), "streamed");
     require(n.kind != grouped || nests_.grouped, "grouped");
     require(!n.winograd || nests_.winograd, "winograd");
+    require(!planning::has_deviations(n) || nests_.moments, "moments");
   }
 
   void check_budget(const plan_record& p, std::size_t arena_bytes) const {

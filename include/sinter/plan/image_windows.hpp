@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <sinter/graph/dim.hpp>
+#include <sinter/graph/infer.hpp>
 #include <sinter/plan/nest.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {

@@ -16,6 +16,7 @@
 #include <sinter/plan/image_windows.hpp>
 #include <sinter/plan/joined_axes.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/plan/schedule.hpp>
 #include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::planning::detail {
