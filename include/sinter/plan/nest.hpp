@@ -5,7 +5,6 @@
 // the extents at hand.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -225,7 +224,9 @@ struct nest {
 
 /// Does a column nest sum up distances from the mean, too?
 inline bool has_deviations(const nest& n) {
-  return std::ranges::any_of(n.body, [](const step& s) { return s.kind == step_kind::deviations; });
+  for (const step& s : n.body)
+    if (s.kind == step_kind::deviations) return true;
+  return false;
 }
 
 /// Does the product of a matmul nest gather operand 0 or 1?
