@@ -2,10 +2,12 @@
 // What a plan belongs to: digests of what decides which plan is made, and of what runs it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <sinter/exec/processor.hpp>
 #include <sinter/function/plan_file.hpp>
@@ -51,18 +53,28 @@ inline std::uint64_t digest_of(span<const ir::instruction> instructions,
   return out;
 }
 
+// The switches among the options by name, in the order of the text.
+template <class Options>
+auto switches_of(Options& o) {
+  using named = std::pair<std::string_view, decltype(&o.reassociate)>;
+  return std::array{
+      named("reassociation", &o.reassociate), named("superinstructions", &o.superinstructions),
+      named("rows", &o.nests.rows),           named("epilogues", &o.nests.epilogues),
+      named("streamed", &o.nests.streamed),   named("grouped", &o.nests.grouped),
+      named("winograd", &o.nests.winograd),   named("moments", &o.nests.moments),
+      named("recompute", &o.nests.recompute)};
+}
+
 // What decides about a plan, as one line.
 inline std::string options_text(const program_options& o) {
-  const auto flag = [](bool set, std::string_view name) {
-    return std::string(set ? "" : "no ") + std::string(name) + ", ";
-  };
-  std::string out = flag(o.reassociate, "reassociation") +
-                    flag(o.superinstructions, "superinstructions") + flag(o.nests.rows, "rows") +
-                    flag(o.nests.epilogues, "epilogues") + flag(o.nests.streamed, "streamed") +
-                    flag(o.nests.grouped, "grouped") + flag(o.nests.winograd, "winograd") +
-                    flag(o.nests.moments, "moments") + flag(o.nests.recompute, "recompute") +
-                    "budget " + std::to_string(o.memory_budget) + ", work " +
-                    std::to_string(o.extraction_work);
+  std::string out;
+  for (const auto& [name, set] : switches_of(o)) {
+    out += *set ? "" : "no ";
+    out += name;
+    out += ", ";
+  }
+  out +=
+      "budget " + std::to_string(o.memory_budget) + ", work " + std::to_string(o.extraction_work);
   std::uint64_t without = hash_range(o.nests.without);
   for (const std::string& name : o.disabled_rules) without = hash_string(name, without);
   if (!o.nests.without.empty() || !o.disabled_rules.empty())

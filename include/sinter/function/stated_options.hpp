@@ -27,23 +27,17 @@ class stated_options {
   explicit stated_options(const program_record& p) {
     const line_reader<graph_error> in({}, "verify_plan, options");
     std::string_view left = p.options;
-    for (bool* each :
-         {&reassociate_, &superinstructions_, &nests_.rows, &nests_.epilogues, &nests_.streamed,
-          &nests_.grouped, &nests_.winograd, &nests_.moments, &nests_.recompute}) {
-      *each = !left.starts_with("no ");
-      left.remove_prefix(std::min(left.size(), left.find(", ")));
-      if (!left.empty()) left.remove_prefix(2);
+    for (const auto& [name, set] : switches_of(options_)) {
+      *set = !left.starts_with("no ");
+      if (!*set) in.take(left, "no ");
+      in.take(left, name);
+      in.take(left, ", ");
     }
-    in.take(left, "budget ");
     constexpr auto most = std::numeric_limits<std::size_t>::max();
-    program_options same;
-    same.memory_budget = budget_ = in.number<std::size_t>(left, 0, most);
+    in.take(left, "budget ");
+    options_.memory_budget = in.number<std::size_t>(left, 0, most);
     in.take(left, ", work ");
-    same.extraction_work = in.number<std::size_t>(left, 0, most);
-    same.reassociate = reassociate_;
-    same.superinstructions = superinstructions_;
-    same.nests = nests_;
-    require_sound(p.options.starts_with(options_text(same)), "options: there are no such");
+    options_.extraction_work = in.number<std::size_t>(left, 0, most);
     if (!left.empty()) {
       in.take(left, ", without ");
       in.only_number<std::uint64_t>(left, 16);
@@ -66,7 +60,7 @@ class stated_options {
         check_kind(n);
         for (const planning::nest& part : n.parts) check_kind(part);
         planning::for_each_step(n, [&](const planning::step& each) {
-          require_sound(superinstructions_ || each.fused == nullptr,
+          require_sound(options_.superinstructions || each.fused == nullptr,
                         "options: superinstructions are switched off");
         });
       }
@@ -83,20 +77,21 @@ class stated_options {
     const auto require = [](bool holds, const char* what) {
       require_sound(holds, std::string("options: ") + what + " nests are switched off");
     };
-    require(n.kind != streamed || (nests_.streamed && reassociate_), "streamed");
-    require(n.kind != grouped || nests_.grouped, "grouped");
-    require(!n.winograd || nests_.winograd, "winograd");
-    require(!planning::has_deviations(n) || nests_.moments, "moments");
+    require(n.kind != streamed || (options_.nests.streamed && options_.reassociate), "streamed");
+    require(n.kind != grouped || options_.nests.grouped, "grouped");
+    require(!n.winograd || options_.nests.winograd, "winograd");
+    require(!planning::has_deviations(n) || options_.nests.moments, "moments");
   }
 
   void check_budget(const plan_record& p, std::size_t arena_bytes) const {
     const planning::budget_report& b = p.budget;
-    require_sound(b.budget == budget_, "budget: another one than the options'");
-    require_sound(b.met == (budget_ == 0 || arena_bytes <= budget_),
+    require_sound(b.budget == options_.memory_budget, "budget: another one than the options'");
+    require_sound(b.met == (options_.memory_budget == 0 || arena_bytes <= options_.memory_budget),
                   "budget: whether it is met is stated wrongly");
-    require_sound(arena_bytes <= b.unlimited || !b.met || budget_ == 0,
+    require_sound(arena_bytes <= b.unlimited || !b.met || options_.memory_budget == 0,
                   "budget: the arena is larger than without one");
-    if (b.plans != 1) return require_sound(budget_ != 0, "budget: there is none to search for");
+    if (b.plans != 1)
+      return require_sound(options_.memory_budget != 0, "budget: there is none to search for");
     require_sound(b.unlimited == arena_bytes && b.epochs == 1 && b.recomputed == 0 && b.price == 0,
                   "budget: of the first plan, it says something else");
   }
@@ -118,9 +113,7 @@ class stated_options {
                   "the cost is not that of the nests");
   }
 
-  bool reassociate_ = true, superinstructions_ = true;
-  planning::nest_policy nests_;
-  std::size_t budget_ = 0;
+  program_options options_;
   planning::machine machine_;
 };
 
