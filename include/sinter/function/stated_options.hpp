@@ -86,7 +86,7 @@ class stated_options {
     require(n.kind != streamed || (nests_.streamed && reassociate_), "streamed");
     require(n.kind != grouped || nests_.grouped, "grouped");
     require(!n.winograd || nests_.winograd, "winograd");
-    require(!planning::has_deviations(n) || nests_.moments, "moments");
+    require(!planning::has_deviations(n) || (nests_.moments && reassociate_), "moments");
   }
 
   void check_budget(const plan_record& p, std::size_t arena_bytes) const {
