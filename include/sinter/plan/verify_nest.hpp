@@ -16,8 +16,9 @@
 #include <sinter/plan/image_windows.hpp>
 #include <sinter/plan/joined_axes.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/plan/nest_facts.hpp>
 #include <sinter/plan/schedule.hpp>
-#include <sinter/support/error.hpp>
+#include <sinter/plan/verify_movement.hpp>
 
 namespace sinter::inline SINTER_ABI::planning::detail {
 
@@ -32,10 +33,9 @@ inline bool is_reduced_axis(const nest& n, std::size_t axis) {
   return false;
 }
 
-class nest_verifier {
+class nest_verifier : nest_facts {
  public:
-  nest_verifier(const plan& p, std::span<const std::int64_t> symbols, std::size_t item)
-      : p_(p), symbols_(symbols), item_(item) {}
+  using nest_facts::nest_facts;
 
   void check(const nest& n) const {
     check_buffers(n);
@@ -45,9 +45,9 @@ class nest_verifier {
       case nest_kind::matmul: return check_product(n);
       case nest_kind::grouped: return check_parts(n);
       case nest_kind::streamed: return check_streamed(n);
-      case nest_kind::assemble: return check_pieces(n);
+      case nest_kind::assemble: return check_pieces(*this, n);
       case nest_kind::gather:
-      case nest_kind::scatter_add: return check_indexed(n);
+      case nest_kind::scatter_add: return check_indexed(*this, n);
       case nest_kind::alias:
         require(n.accesses.size() == 1 && n.body.empty(), "accesses", "an alias has one operand");
         return require(count(n.accesses[0].shape) == count(target(n).shape), "store",
@@ -58,23 +58,6 @@ class nest_verifier {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& field, const std::string& reason) const {
-    raise(graph_error("verify_schedule: item " + std::to_string(item_) + ", " + field + ": " +
-                      reason));
-  }
-  void require(bool holds, const std::string& field, const char* reason) const {
-    if (!holds) fail(field, reason);
-  }
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  bool is_buffer(int b) const { return b >= 0 && at(b) < p_.buffers.size(); }
-  const buffer& buffer_at(int b) const { return p_.buffers[at(b)]; }
-  const buffer& target(const nest& n) const { return buffer_at(n.stores[0].buffer); }
-  shape_vector evaluate(const ir::symbolic_shape& s) const {
-    return evaluate_shape(p_.dims, s, symbols_);
-  }
-  std::int64_t evaluate(ir::dim d) const { return p_.dims.evaluate(d, symbols_); }
-  std::int64_t count(const ir::symbolic_shape& s) const { return element_count(evaluate(s)); }
-
   // ---- buffers and views
 
   // `joins`: it may be an operand of a product that is gathered.
@@ -536,67 +519,6 @@ class nest_verifier {
     require(buffer_at(n.accesses[0].buffer).type == target(n).type, "store 0 dtype",
             "the matrix has another one");
   }
-
-  // ---- movement and indices
-
-  // Pieces inside of the output, none over another: with the fill they cover it once.
-  void check_pieces(const nest& n) const {
-    const shape_vector whole = evaluate(target(n).shape);
-    struct box {
-      shape_vector begin, extent;
-    };
-    std::vector<box> boxes;
-    for (std::size_t i = 0; i < n.pieces.size(); ++i) {
-      const piece& p = n.pieces[i];
-      const std::string field = "piece " + std::to_string(i);
-      box own{{}, evaluate(p.source.shape)};
-      require(own.extent.size() == whole.size() && p.offset.size() == whole.size(), field,
-              "has another rank");
-      require(buffer_at(p.source.buffer).type == target(n).type, field, "has another dtype");
-      for (std::size_t axis = 0; axis < whole.size(); ++axis) {
-        own.begin.push_back(evaluate(p.offset[axis]));
-        require(own.begin[axis] >= 0 && own.begin[axis] + own.extent[axis] <= whole[axis],
-                field + " offset", "leaves the output");
-      }
-      for (const box& other : boxes) {
-        bool meets = element_count(own.extent) > 0 && element_count(other.extent) > 0;
-        for (std::size_t axis = 0; axis < whole.size(); ++axis)
-          meets = meets && own.begin[axis] < other.begin[axis] + other.extent[axis] &&
-                  other.begin[axis] < own.begin[axis] + own.extent[axis];
-        require(!meets, field + " offset", "lies over another piece");
-      }
-      boxes.push_back(own);
-    }
-  }
-
-  // gather: out[before, indices, behind] of x[before, axis, behind]; scatter_add the other way.
-  void check_indexed(const nest& n) const {
-    require(n.accesses.size() == 2, "accesses", "a list and indices");
-    const bool gathers = n.kind == nest_kind::gather;
-    const shape_vector out = evaluate(target(n).shape), indices = evaluate(n.accesses[1].shape),
-                       operand = evaluate(n.accesses[0].shape);
-    const shape_vector& narrow = gathers ? operand : out;
-    const shape_vector wide = gathers ? evaluate(n.space) : operand;
-    require(n.axis >= 0 && at(n.axis) < narrow.size(), "axis", "there is none");
-    const std::size_t axis = at(n.axis), width = indices.size();
-    require(wide.size() + 1 == narrow.size() + width, "access 0", "has another rank");
-    for (std::size_t i = 0; i < wide.size(); ++i) {
-      const std::int64_t expected = i < axis           ? narrow[i]
-                                    : i < axis + width ? indices[i - axis]
-                                                       : narrow[i - width + 1];
-      require(wide[i] == expected, "access 0", "has other extents");
-    }
-    require(!gathers || element_count(out) == element_count(wide), "store 0",
-            "the buffer has another number of elements");
-    require(gathers || evaluate(n.space) == out, "space", "is not that of the output");
-    require(is_integral(buffer_at(n.accesses[1].buffer).type), "access 1", "indices are integers");
-    require(buffer_at(n.accesses[0].buffer).type == target(n).type, "store 0 dtype",
-            "the operand has another one");
-  }
-
-  const plan& p_;
-  std::span<const std::int64_t> symbols_;
-  std::size_t item_;
 };
 
 }  // namespace sinter::inline SINTER_ABI::planning::detail
