@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // labels: fuzz
+// optimised
 // Random well-typed graphs through the whole pipeline (bind, saturate, choose, run) against the
 // reference interpreter. Fixed seeds by default; SINTER_FUZZ_SECONDS and SINTER_FUZZ_SEED let it
 // run on.
