@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <omp.h>
 
 #include "support/occurrences.hpp"
+#include <sinter/exec/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 namespace sn = sinter;
@@ -197,13 +197,12 @@ TEST_CASE("every number of threads gives the same bits") {
   for (const auto& x : {noise<float>(9000, 70, 5), noise<float>(700, 4000)}) {
     std::vector<std::vector<float>> results;
     for (const int threads : {1, 2, 3}) {
-      omp_set_num_threads(threads);
+      const sn::exec::loop_threads limited(threads);
       auto f = sn::fuse(moments);
       const auto [mean, variance] = f(x);
       results.emplace_back(mean.begin(), mean.end());
       results.back().insert(results.back().end(), variance.begin(), variance.end());
     }
-    omp_set_num_threads(omp_get_num_procs());
     CHECK(results[0] == results[1]);
     CHECK(results[0] == results[2]);
   }

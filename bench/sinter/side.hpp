@@ -45,6 +45,7 @@ inline sn::program_options options_without(const exclusion& x) {
                     .streamed = allows("streamed"),
                     .grouped = allows("grouped"),
                     .winograd = allows("winograd"),
+                    .moments = allows("moments"),
                     .recompute = allows("recompute"),
                     .without = x.nests}};
 }

@@ -158,6 +158,7 @@ class column_nest {
 
   // And where there are deviations: shifts, squares, and what they come to.
   moments_memory own_moments(std::byte* scratch) const {
+    if (moments_ == nullptr) return {};
     std::byte* const shifts = own_results(scratch) + result_bytes();
     return {moments_, shifts, reinterpret_cast<double*>(shifts + 2 * result_bytes())};
   }

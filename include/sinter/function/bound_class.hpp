@@ -54,14 +54,7 @@ inline void take_guards(ir::graph& bound, std::string_view text) {
     ir::detail::text_reader in(line.substr(7), bound.dims, "guard");
     ir::guard g;
     g.a = in.extent();
-    if (in.accept("=="))
-      g.holds = ir::guard::fact::equal;
-    else if (in.accept("!="))
-      g.holds = ir::guard::fact::differ;
-    else {
-      in.expect("<=");
-      g.holds = ir::guard::fact::at_most;
-    }
+    g.holds = in.relation();
     g.b = in.extent();
     in.end_line();
     if (number < binding) {

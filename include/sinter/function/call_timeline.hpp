@@ -2,7 +2,6 @@
 // The calls of a plan and its nests, measured: for reports, and on the timeline of SINTER_TRACE.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,6 +12,7 @@
 #include <sinter/plan/work.hpp>
 #include <sinter/support/debug.hpp>
 #include <sinter/support/span.hpp>
+#include <sinter/support/steady_time.hpp>
 #include <sinter/support/timeline.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
@@ -67,15 +67,15 @@ class nest_clock {
   nest_clock& operator=(const nest_clock&) = delete;
   ~nest_clock() {
     timeline::tasks = outer_tasks_;
-    if (labels_ != nullptr) timeline::add(labels_->call, start_, timeline::now());
+    if (labels_ != nullptr) timeline::add(labels_->call, start_, steady_nanoseconds());
   }
 
   void operator()(std::size_t nest) {
-    const std::int64_t now = timeline::now();
+    const std::int64_t now = steady_nanoseconds();
     nanoseconds_[nest] = static_cast<double>(now - last_);
     if (labels_ != nullptr) timeline::add(labels_->nests[nest], last_, now);
     label_tasks(nest + 1);
-    last_ = timeline::now();
+    last_ = steady_nanoseconds();
   }
 
   // From the first nest's begin on.
@@ -91,7 +91,7 @@ class nest_clock {
   const plan_labels* labels_;
   // Of the nest whose custom op makes this call, if it is made by one.
   const timeline::label* const outer_tasks_ = timeline::tasks;
-  std::int64_t start_ = timeline::now(), last_ = start_;
+  std::int64_t start_ = steady_nanoseconds(), last_ = start_;
 };
 
 }  // namespace sinter::inline SINTER_ABI::detail

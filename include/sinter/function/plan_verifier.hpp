@@ -52,11 +52,11 @@ class plan_verifier {
     const stated_options options(p);
     const ir::graph traced = ir::parse_graph(p.traced, customs_);
     require_sound(ir::to_text(traced) == p.traced, "the traced graph is not as it was written");
+    std::size_t arguments = 0;
+    for (int id = 0; id < traced.size(); ++id)
+      if (traced[id].code == ir::op::argument)
+        arguments = std::max(arguments, static_cast<std::size_t>(traced.attributes(id)[1]) + 1);
     for (const class_record& c : p.classes) {
-      std::size_t arguments = 0;
-      for (int id = 0; id < traced.size(); ++id)
-        if (traced[id].code == ir::op::argument)
-          arguments = std::max(arguments, static_cast<std::size_t>(traced.attributes(id)[1]) + 1);
       require_sound(arguments == c.shapes.size(), "there is one shape per argument");
       const ir::graph bound = bind_class(traced, c).graph;
       for (const ir::output& o : bound.outputs)

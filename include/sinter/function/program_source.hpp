@@ -29,6 +29,7 @@
 #include <sinter/support/debug.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/span.hpp>
+#include <sinter/support/steady_time.hpp>
 #include <sinter/support/timeline_file.hpp>
 
 namespace sinter::inline SINTER_ABI {
@@ -85,12 +86,12 @@ inline bool repeats(const ready_call& last, span<const argument_memory> argument
   return true;
 }
 
-SINTER_INLINE tracing::tracing() : begin_(timeline::on() ? timeline::now() : -1) {}
+SINTER_INLINE tracing::tracing() : begin_(timeline::on() ? steady_nanoseconds() : -1) {}
 
 SINTER_INLINE tracing::~tracing() {
   if (begin_ >= 0)
     timeline::add(timeline::recorder::instance().keep({"trace", "planning", ""}), begin_,
-                  timeline::now());
+                  steady_nanoseconds());
 }
 
 }  // namespace detail

@@ -144,14 +144,7 @@ class graph_parser {
     if (g_.symbol_values.empty()) bind_symbols();
     guard out;
     out.a = known_extent();
-    if (in_.accept("==")) {
-      out.holds = guard::fact::equal;
-    } else if (in_.accept("!=")) {
-      out.holds = guard::fact::differ;
-    } else {
-      in_.expect("<=");
-      out.holds = guard::fact::at_most;
-    }
+    out.holds = in_.relation();
     out.b = known_extent();
     const std::int64_t a = g_.dims.evaluate(out.a, g_.symbol_values),
                        b = g_.dims.evaluate(out.b, g_.symbol_values);

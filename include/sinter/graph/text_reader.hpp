@@ -85,6 +85,14 @@ class text_reader {
     if (!accept(what)) fail("expected '" + std::string(what) + "'");
   }
 
+  /// What stands between the two extents of a guard.
+  guard::fact relation() {
+    if (accept("==")) return guard::fact::equal;
+    if (accept("!=")) return guard::fact::differ;
+    expect("<=");
+    return guard::fact::at_most;
+  }
+
   std::string_view word() {
     skip_space();
     std::size_t end = at_;

@@ -93,12 +93,15 @@ class graph_comparison {
   std::vector<ir::dim> symbols_;
 };
 
-// The most bytes that the shape of a buffer may take at any extents up to the corner.
-inline std::int64_t most_bytes(const plan& p, const buffer& b,
-                               std::span<const std::int64_t> corner) {
-  ir::dim_table dims = p.dims;
+// Symbols whose ranges end at the corner.
+inline ir::dim_table up_to(ir::dim_table dims, std::span<const std::int64_t> corner) {
   for (std::size_t i = 0; i < corner.size(); ++i)
     dims.describe(static_cast<std::int64_t>(i), {"", {0, corner[i]}});
+  return dims;
+}
+
+// The most bytes that the shape of a buffer may take with symbols in their ranges.
+inline std::int64_t most_bytes(const ir::dim_table& dims, const buffer& b) {
   auto out = static_cast<std::int64_t>(size_of(b.type));
   for (ir::dim d : b.shape)
     out = ir::detail::saturating_mul(out, std::max<std::int64_t>(0, dims.range(d).high));
@@ -125,8 +128,9 @@ inline void require_plan_of(const ir::graph& bound, std::span<const std::int64_t
         raise(graph_error("a buffer leaves the arena, or is not aligned"));
     if (!fits(*part, symbols) || !fits(*part, corner))
       raise(graph_error("a buffer is too small for the extents of the bucket"));
+    const ir::dim_table dims = detail::up_to(part->dims, corner);
     for (const buffer& b : part->buffers)
-      if (static_cast<std::int64_t>(b.bytes) > detail::most_bytes(*part, b, corner))
+      if (static_cast<std::int64_t>(b.bytes) > detail::most_bytes(dims, b))
         raise(graph_error("a buffer is larger than the extents of the bucket need"));
     if (!part->nests.empty() || part == &replay) verify_memory(*part);
   }

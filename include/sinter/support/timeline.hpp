@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -25,18 +24,12 @@
 #endif
 
 #include <sinter/support/debug.hpp>
+#include <sinter/support/steady_time.hpp>
 
 namespace sinter::inline SINTER_ABI::timeline {
 
 /// Is SINTER_TRACE set, and its file open? A relaxed load.
 inline bool on() { return (debug::active() & debug::timeline_bit) != 0; }
-
-/// Nanoseconds of the steady clock, which all processes of the machine share.
-inline std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 /// What events say of themselves: one label for all that are of the same kind.
 struct label {
@@ -216,7 +209,7 @@ inline void add(const label* what, std::int64_t begin, std::int64_t end, int wor
 /// One step of planning, from construction to destruction.
 class span {
  public:
-  explicit span(std::string_view name) : begin_(on() ? now() : -1) {
+  explicit span(std::string_view name) : begin_(on() ? steady_nanoseconds() : -1) {
     if (begin_ >= 0) name_ = name;
   }
   span(const span&) = delete;
@@ -231,7 +224,7 @@ class span {
   /// The step ends here, not at the end of the scope.
   void end() {
     if (begin_ < 0) return;
-    const std::int64_t ended = now();
+    const std::int64_t ended = steady_nanoseconds();
     add(recorder::instance().keep({std::move(name_), "planning", std::move(arguments_)}), begin_,
         ended);
     begin_ = -1;
@@ -251,11 +244,11 @@ inline constinit thread_local const label* tasks = nullptr;
 class share {
  public:
   share(const label* what, int worker)
-      : what_(what), worker_(worker), begin_(what != nullptr ? now() : 0) {}
+      : what_(what), worker_(worker), begin_(what != nullptr ? steady_nanoseconds() : 0) {}
   share(const share&) = delete;
   share& operator=(const share&) = delete;
   ~share() {
-    if (what_ != nullptr) add(what_, begin_, now(), worker_);
+    if (what_ != nullptr) add(what_, begin_, steady_nanoseconds(), worker_);
   }
 
  private:
