@@ -41,9 +41,9 @@ template <class>
 program_code code_of(const ir::graph& g) {
   program_code out = all_code();
   for (const ir::region& r : ir::find_regions(g, ir::has_accumulator_op)) {
-    std::optional<ir::accumulator_program> steps = ir::accumulator_program_of(r);
+    const std::optional<ir::accumulator_program> steps = ir::accumulator_program_of(r);
     if (!steps) continue;
-    out.steps.push_back(std::make_shared<const ir::accumulator_program>(*std::move(steps)));
+    out.steps.push_back(std::make_shared<const ir::accumulator_program>(*steps));
     ir::instruction made{r};
     made.steps = out.steps.back().get();
     made.run_steps =

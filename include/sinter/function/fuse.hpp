@@ -38,8 +38,8 @@ class fused {
                 "sinter: a fused lambda must not capture; pass what varies as an argument");
 
  public:
-  explicit fused(program_options options = {}) : state_(std::make_unique<state>()) {
-    state_->options = std::move(options);
+  explicit fused(const program_options& options = {}) : state_(std::make_unique<state>()) {
+    state_->options = options;
   }
 
   /// Calls the function: tensors, views, structs of tensors (expr/structure.hpp; all of them also

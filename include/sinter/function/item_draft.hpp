@@ -167,7 +167,8 @@ class item_draft {
         continue;
       }
       groups[found[group].place].push_back(static_cast<int>(axis));
-      if ((done *= space[axis]) == found[group].extent) ++group, done = 1;
+      done *= space[axis];
+      if (done == found[group].extent) ++group, done = 1;
     }
     rows = units;
     for (std::size_t i = 0; i < groups.size(); ++i) {

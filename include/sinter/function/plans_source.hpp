@@ -283,7 +283,7 @@ SINTER_INLINE std::shared_ptr<const plan_file> read_plans(const std::string& pat
   const std::optional<std::string> text = read_text_file(path);
   if (!text) raise(io_error("load_plans: cannot read " + path));
   using loaded = std::shared_ptr<const plan_file>;
-  const loaded out = attempt<io_error>(
+  loaded out = attempt<io_error>(
       [&]() -> loaded { return std::make_shared<const plan_file>(plan_file_reader(*text).read()); },
       [&](const io_error& e) -> loaded {
         raise(io_error("load_plans: " + path + ": " + e.what()));

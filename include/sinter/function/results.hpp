@@ -161,7 +161,7 @@ auto returned(Results&& results, output_list<Value...>) {
     return;
   } else if constexpr (std::tuple_size_v<std::remove_cvref_t<Results>> == 1 &&
                        (std::is_same_v<Value, handle> && ...)) {
-    return std::get<0>(std::move(results));
+    return std::get<0>(std::forward<Results>(results));
   } else if constexpr ((std::is_same_v<Value, handle> && ...) ||
                        std::is_same_v<std::remove_cvref_t<decltype(std::get<0>(results))>,
                                       any_tensor>) {

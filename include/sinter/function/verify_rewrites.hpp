@@ -84,7 +84,7 @@ class rewrite_verifier {
                          read_.terms.dims.substitute(bound_.dims, g.b, same));
     ir::graph terms = read_.terms;
     append_all(terms, read_.terms, same);
-    const std::vector<int> out = append_all(terms, bound_, same);
+    std::vector<int> out = append_all(terms, bound_, same);
     require_sound(terms.guards.size() == read_.terms.guards.size(), "rewrites: a guard is missing");
     return out;
   }

@@ -81,7 +81,9 @@ class scheduler {
  public:
   // assigned[k]: the argument whose storage output k is, or -1.
   scheduler(plan& p, std::span<const int> assigned)
-      : plan_(p), assigned_(assigned.begin(), assigned.end()) {
+      : plan_(p), assigned_(assigned.begin(), assigned.end()) {}
+
+  void run() {
     for (std::size_t i = 0; i < plan_.nests.size(); ++i)
       if (!writes_in_place(plan_.nests[i])) divert(i);
     while (!order()) {

@@ -109,7 +109,7 @@ inline planned make_plan(tensor_egraph graph, std::span<const std::int64_t> symb
     timeline::span lowered("lowering");
     divided_plan made =
         divide(lowering(values, nests, s, outputs).take(), graph.language().fixed());
-    scheduler(made.replay, assigned);
+    scheduler(made.replay, assigned).run();
     lowered.note("nests", made.replay.nests.size());
     lowered.end();
     timeline::span memory("memory");

@@ -105,7 +105,8 @@ class selector {
     const auto cost = [&](eqsat::class_id, const eqsat::enode_view& n) {
       if (n.op == rules::nest_operator) {
         const candidate& c = nests_.all()[n.payload];
-        return c.refused ? infinity : c.cost;
+        if (c.refused) return infinity;
+        return c.cost;
       }
       if (n.op == rules::produce_operator) return 0.0;
       if (n.op == rules::stored_operator) {
