@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Runs matmul nests, and grouped ones: several products with one left side. Blocks of results are
 // divided by shape; those of the same rows come one after the other, whichever product they belong
-// to, so that a thread packs these rows of the left side once.
+// to, so that a thread packs these rows of the left side once. Where there are enough blocks for
+// all threads, a thread takes several that lie below each other at once.
 #pragma once
 
 #include <algorithm>
@@ -65,24 +66,24 @@ class matmul_nest {
     rows_ = planning::product_rows(
         m_, widest->block_rows(), [&](std::int64_t rows) { return gemm_packs(type_, rows, 2, k); });
     row_blocks_ = std::max<std::int64_t>(1, divide_up(m_, rows_));
-    bool packs = false, gathers = a_.is_gathered();
+    const bool packs = a_.is_gathered() || std::ranges::any_of(parts_, [&](const product_part& p) {
+                         return p.reads_packed(rows_);
+                       });
+    stack_ = packs ? most_stack() : 1;
+    bool gathers = a_.is_gathered();
     for (product_part& part : parts_) {
-      part.bind_rest(at, space_of(at, part, space), rows_);
+      part.bind_rest(at, space_of(at, part, space), std::min(m_, stack_ * rows_));
       out.per_thread = std::max(out.per_thread, part.scratch_bytes());
-      packs = packs || part.reads_packed(rows_);
       gathers = gathers || part.is_gathered();
     }
-    packs = packs || a_.is_gathered();
     if (gathers) {
       tables_offset_ = round_to_lines(out.per_thread);
       out.per_thread = tables_offset_ + gemm_table_bytes;
     }
-    const std::size_t packed_bytes =
-        static_cast<std::size_t>(gemm_packed_elements(rows_, k)) * size_of(type_);
-    keeps_packed_ = packs && column_blocks_ > 1 && packed_bytes <= planning::packed_limit;
+    keeps_packed_ = packs && column_blocks_ > 1 && packed_bytes(rows_) <= planning::packed_limit;
     if (keeps_packed_) {
       packed_offset_ = round_to_lines(out.per_thread);
-      out.per_thread = packed_offset_ + packed_header + packed_bytes;
+      out.per_thread = packed_offset_ + packed_header + packed_bytes(stack_ * rows_);
     }
     return out;
   }
@@ -92,12 +93,14 @@ class matmul_nest {
     // A copy's workspace lies behind the packed operands, which are in use.
     a_.pack(memory);
     for (const product_part& part : parts_) part.pack(memory);
-    const std::int64_t tasks = batch_ * row_blocks_ * column_blocks_;
+    const std::int64_t stack = stack_for_threads();
+    const std::int64_t tasks = tasks_of(stack);
     if (keeps_packed_)
       for (int thread = 0; thread < std::min<std::int64_t>(thread_count(), tasks); ++thread)
-        packed_block(memory.scratch(thread)) = -1;
+        packed_stack(memory.scratch(thread)) = -1;
     parallel_for(tasks, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
-      run_block(memory, memory.scratch(thread), task / column_blocks_, task % column_blocks_);
+      run_blocks(memory, memory.scratch(thread), stack, task / column_blocks_,
+                 task % column_blocks_);
     });
   }
 
@@ -120,6 +123,40 @@ class matmul_nest {
 
  private:
   static constexpr std::size_t packed_header = 64;
+  // Right sides are packed once for at most so many rows. Products of [512,768] by 768 and 2048
+  // columns take 3 % less time on Zen 5 than with blocks of 256 rows, and 7 % on a Xeon.
+  static constexpr std::int64_t most_stacked_rows = 512;
+
+  // Blocks of rows that a thread may take at once. No bit depends on how many it takes: how an
+  // element is summed up depends on its column, and on whether blocks are packed, as all of these
+  // are.
+  std::int64_t most_stack() const {
+    const std::int64_t k = a_.columns();
+    std::int64_t out = 1;
+    if (!gemm_packs(type_, rows_, 2, k)) return out;
+    const bool keeps_one = packed_bytes(rows_) <= planning::packed_limit;
+    while (out < row_blocks_ && 2 * out * rows_ <= most_stacked_rows &&
+           (!keeps_one || packed_bytes(2 * out * rows_) <= planning::packed_limit))
+      out *= 2;
+    return out;
+  }
+  // As many as leave no thread more to do than it would have with single blocks.
+  std::int64_t stack_for_threads() const {
+    const bool alone = !pays_for_threads(tasks_of(1), nest_->predicted_nanoseconds);
+    const std::int64_t threads = alone ? 1 : thread_count();
+    std::int64_t out = stack_;
+    while (out > 1 && threads > 1 &&
+           out * divide_up(tasks_of(out), threads) > divide_up(tasks_of(1), threads))
+      out /= 2;
+    return out;
+  }
+  std::int64_t tasks_of(std::int64_t stack) const {
+    return batch_ * divide_up(row_blocks_, stack) * column_blocks_;
+  }
+  std::size_t packed_bytes(std::int64_t rows) const {
+    return static_cast<std::size_t>(gemm_packed_elements(std::min(rows, m_), a_.columns())) *
+           size_of(type_);
+  }
 
   static const planning::nest& first_part(const planning::nest& nest) {
     if (nest.kind == planning::nest_kind::matmul) return nest;
@@ -127,8 +164,8 @@ class matmul_nest {
     return nest.parts.front();
   }
 
-  // Which block of rows a thread has packed, or -1.
-  std::int64_t& packed_block(std::byte* scratch) const {
+  // Which rows a thread has packed, or -1.
+  std::int64_t& packed_stack(std::byte* scratch) const {
     return *reinterpret_cast<std::int64_t*>(scratch + packed_offset_);
   }
 
@@ -142,23 +179,23 @@ class matmul_nest {
     return space;
   }
 
-  void run_block(const run_memory& memory, std::byte* scratch, std::int64_t row_block,
-                 std::int64_t column_block) const {
+  void run_blocks(const run_memory& memory, std::byte* scratch, std::int64_t stack,
+                  std::int64_t place, std::int64_t column_block) const {
     const product_part* part = &parts_.front();
     for (std::size_t i = 1; column_block >= part->column_blocks(); ++i) {
       column_block -= part->column_blocks();
       part = &parts_[i];
     }
     if (part->columns() == 0) return;
-    left_block left{
-        a_,      batch_shape_, row_block / row_blocks_, row_block % row_blocks_ * rows_, 0,
-        nullptr, scratch,      scratch + tables_offset_};
-    left.rows = std::min(rows_, m_ - left.row);
+    const std::int64_t stacks = divide_up(row_blocks_, stack), rows = stack * rows_;
+    left_block left{a_, batch_shape_, place / stacks, place % stacks * rows,
+                    0,  nullptr,      scratch,        scratch + tables_offset_};
+    left.rows = std::min(rows, m_ - left.row);
     if (keeps_packed_ && (a_.is_gathered() || part->reads_packed(left.rows))) {
       left.packed = scratch + packed_offset_ + packed_header;
-      if (packed_block(scratch) != row_block) {
+      if (packed_stack(scratch) != place) {
         pack_rows(memory, left, part->multiply());
-        packed_block(scratch) = row_block;
+        packed_stack(scratch) = place;
       }
     }
     part->run_block(memory, left, column_block);
@@ -176,6 +213,7 @@ class matmul_nest {
   std::deque<product_part> parts_;  // in place: parts refer to parts of themselves
   shape_vector batch_shape_;
   std::int64_t batch_ = 1, m_ = 0, rows_ = 1, row_blocks_ = 1, column_blocks_ = 1;
+  std::int64_t stack_ = 1;
   bool keeps_packed_ = false;
   std::size_t packed_offset_ = 0, tables_offset_ = 0;
 };
