@@ -82,8 +82,8 @@ bool runs_as_single_ops(const region& r, std::initializer_list<std::size_t> size
   const std::vector<T> expected = by_single_ops<T>(r, leaves);
   for (const std::size_t n : sizes) {
     std::vector<T> out(most + 1, T(77));
-    exec::accumulator_kernel<T>(*program, static_cast<std::int64_t>(n), operands.data(),
-                                out.data());
+    exec::accumulator_kernel<T>(*program, static_cast<std::int64_t>(n), operands.data(), out.data(),
+                                n % 2 == 0);
     for (std::size_t i = 0; i < n; ++i)
       if (!is_same(out[i], expected[i])) return false;
     for (std::size_t i = n; i < out.size(); ++i)
@@ -197,7 +197,7 @@ TEST_CASE("the result may be an operand") {
     const std::vector<float> expected = by_single_ops<float>(r, leaves);
     const void* operands[] = {leaves[0].data(), leaves[1].data()};
     float* const out = leaves[static_cast<std::size_t>(place)].data();
-    exec::accumulator_kernel<float>(*program, most, operands, out);
+    exec::accumulator_kernel<float>(*program, most, operands, out, true);
     for (std::size_t i = 0; i < most; ++i) REQUIRE(is_same(out[i], expected[i]));
   }
 }

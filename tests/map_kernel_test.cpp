@@ -380,7 +380,7 @@ TEST_CASE_TEMPLATE(
           const std::int64_t steps[] = {one_x ? size : bytes, one_y ? size : bytes, size};
           const void* operands[] = {one_x ? ones : &x[shift], one_y ? ones : &y[shift], scalars};
           exec::map_rows_kernel<r>({static_cast<std::int64_t>(n),
-                                    {static_cast<std::uint16_t>(single), streaming},
+                                    {static_cast<std::uint16_t>(single), streaming, false},
                                     static_cast<std::int64_t>(rows),
                                     steps,
                                     bytes},
@@ -415,7 +415,7 @@ TEST_CASE_TEMPLATE("cheap micro-ops take one value for as many as are wanted: th
                                (single & 2) != 0 ? all_y.data() : y.data()};
         std::vector<T> got(longest, T(-123)), expected = got;
         const auto count = static_cast<std::int64_t>(n);
-        run({.count = count, .mode = {static_cast<std::uint16_t>(single), false}}, operands,
+        run({.count = count, .mode = {static_cast<std::uint16_t>(single), false, false}}, operands,
             got.data());
         kernels.micro_op(code, sn::dtype_of<T>)(count, whole, expected.data());
         CHECK(same_bits(got, expected));

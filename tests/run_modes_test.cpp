@@ -49,10 +49,10 @@ struct bound_plan {
 };
 
 // What is bound where the caches hold so many bytes; all levels agree on it.
-bound_plan checked(const test_support::lowered_case& c, double last_level_bytes) {
+bound_plan checked(const test_support::lowered_case& c, double last_level_bytes,
+                   const sinter::program_code& all = code()) {
   sinter::planning::machine machine;
   machine.last_level_bytes = last_level_bytes;
-  const sinter::program_code all = code();
   auto p =
       std::make_unique<sinter::program>(c.graph, all, sinter::program_options{.machine = machine});
   test_support::lowered_graph low = test_support::lower(*p, c.arguments);
@@ -164,7 +164,23 @@ TEST_CASE("results that do not fit into the caches beside what is read go past t
               4096));
   REQUIRE(sum.size() == 1);
   CHECK(sum[0].fused == nullptr);
-  CHECK(sum[0].mode == ir::run_mode{2, true});
+  CHECK(sum[0].mode == ir::run_mode{2, true, false});
+}
+
+TEST_CASE("steps of a region fetch ahead what does not stay in L2, and kernels nothing") {
+  const auto fetches = [](auto f, const sinter::shape_vector& shape) {
+    const auto c = test_support::make_case("", f, noise(shape), noise(shape, 2));
+    const bound_plan bound = checked(c, no_limit, sinter::detail::code_of(c.graph));
+    const auto commands = commands_of(bound);
+    REQUIRE(commands.size() == 1);
+    return std::pair(exec::runs_steps(commands[0]), commands[0].mode.fetching);
+  };
+  const auto chain = [](auto x, auto y) {
+    return sinter::maximum((x * y + x) * 0.5f - y, x * 0.25f) * y + x;
+  };
+  CHECK(fetches(chain, {1000}) == std::pair(true, false));
+  CHECK(fetches(chain, {100'000}) == std::pair(true, true));  // three times 400 kB
+  CHECK(fetches([](auto x, auto y) { return x + y; }, {100'000}) == std::pair(false, false));
 }
 
 TEST_CASE("what is read again does not go past the caches") {

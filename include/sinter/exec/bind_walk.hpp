@@ -109,8 +109,9 @@ inline void bind_walk(tile_program& p, const shape_vector& extents, std::size_t 
 /// not counted.
 inline std::int64_t streamed_bytes(const tile_program& p) {
   std::int64_t bytes = 0;
+  const bool one_row = p.axes.rows <= 1;  // which is not read again
   for (const stream& s : p.streams)
-    if (s.buffer >= 0 && !s.invariant && s.extent() == value_class::full)
+    if (s.buffer >= 0 && (one_row || !s.invariant) && s.extent() == value_class::full)
       bytes += p.axes.rows * p.axes.columns * static_cast<std::int64_t>(s.element_size);
   return bytes;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which operands a tile program fetches ahead.
+// What a tile program fetches ahead.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,9 @@ inline void choose_prefetched(const tile_schedule& s, tile_program& p) {
   int commands = 0;
   for (const command_range& phase : p.phase_lists) commands += phase.size();
   const bool streams_by = s.facts().kind == geometry::free || s.facts().kind == geometry::rows;
-  if (streams_by && commands > 1 && streamed_bytes(p) > cache_resident_bytes)
+  const bool from_memory = streamed_bytes(p) > cache_resident_bytes;
+  for (command& c : p.commands) c.mode.fetching = from_memory && runs_steps(c);
+  if (streams_by && commands > 1 && from_memory)
     for (int i = 0; i < static_cast<int>(p.streams.size()); ++i) {
       const stream& each = p.streams[static_cast<std::size_t>(i)];
       if (each.buffer < 0 || each.extent() != value_class::full || each.invariant ||

@@ -81,7 +81,7 @@ class row_runner {
     call_kind kind;
     std::uint8_t size;                    // store: bytes of the element
     std::uint16_t from, to, accumulator;  // places
-    ir::run_mode mode;                    // map_rows
+    ir::run_mode mode;                    // map_rows, map_steps
     std::int64_t count;                   // elements of map, bytes of fetch
     union {
       ir::map_function map;
@@ -181,7 +181,7 @@ class row_runner {
     switch (out.kind) {
       case call_kind::map: out.map = c.function; return;
       case call_kind::map_rows: out.mode = c.mode, out.map_rows = c.run_rows; return;
-      case call_kind::map_steps: out.fused = c.fused; return;
+      case call_kind::map_steps: out.mode = c.mode, out.fused = c.fused; return;
       default: break;
     }
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
@@ -236,7 +236,7 @@ class row_runner {
         c.map_rows({.count = c.count, .mode = c.mode}, from, places_[c.to]);
         return;
       case call_kind::map_steps:
-        c.fused->run_steps(*c.fused->steps, c.count, from, places_[c.to]);
+        c.fused->run_steps(*c.fused->steps, c.count, from, places_[c.to], c.mode.fetching);
         return;
       case call_kind::map_reduce:
         c.map_reduce(c.count, from, places_[c.to], places_[c.accumulator]);

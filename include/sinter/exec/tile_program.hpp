@@ -231,6 +231,12 @@ inline dtype operand_type(const tile_program& p, const command& c, int k) {
   }
 }
 
+/// Does a map run the steps of a region, for which there is no kernel?
+inline bool runs_steps(const command& c) {
+  return c.kind == command_kind::map && c.function == nullptr && c.fused != nullptr &&
+         c.fused->run_steps != nullptr;
+}
+
 /// Is leaf k of a region one value for a run of elements by its structure?
 inline bool is_scalar_leaf(const command& c, int k) {
   return c.fused != nullptr && c.fused->structure.is_scalar(k);
@@ -271,7 +277,7 @@ inline void run_map(const command& c, std::int64_t count, const void* const* ope
   else if (c.function != nullptr)
     c.function(count, operands, result);
   else
-    c.fused->run_steps(*c.fused->steps, count, operands, result);
+    c.fused->run_steps(*c.fused->steps, count, operands, result, c.mode.fetching);
 }
 inline ir::map_function map_kernel(const kernel_table& kernels, const command& c) {
   const bool has_custom = c.type == dtype::f32 || c.type == dtype::f64;

@@ -207,6 +207,7 @@ void map_text(Text& t, Program& p, Command& c, const known_kernels& kernels) {
   if constexpr (Text::reads) c.mode.single = broadcast_operands(p, c);
   t.flag(", past the caches", c.mode.streaming);
   if constexpr (Text::reads) p.streaming = p.streaming || c.mode.streaming;
+  t.flag(", fetched ahead", c.mode.fetching);
   t.flag(", by rows", c.by_row);
   t.flag(", padded", c.padded);
 }

@@ -81,10 +81,11 @@ constexpr bool may_broadcast(const region& r) {
 using map_function = void (*)(std::int64_t count, const void* const* operands, void* result);
 
 // What is known of a run only when its memory is: whether an operand is broadcast along rows, and
-// how large the result is.
+// how large operands and results are.
 struct run_mode {
   std::uint16_t single;  // bit k: operand k is one value, although leaf k is not scalar
   bool streaming;        // whole registers of the result go past the caches where it is aligned
+  bool fetching;         // operands come from memory: steps of a region read them ahead
 
   constexpr bool is_single(int leaf) const { return (single >> leaf & 1) != 0; }
   constexpr bool is_plain() const { return single == 0 && !streaming; }
@@ -118,9 +119,10 @@ using map_reduce_columns_function = void (*)(std::int64_t rows, std::int64_t col
                                              const void* const* operands, void* accumulator);
 
 // Runs the steps that a region was taken apart into; operands and result as for map_function.
+// `fetching`: as in run_mode.
 struct accumulator_program;
 using accumulator_function = void (*)(const accumulator_program& program, std::int64_t count,
-                                      const void* const* operands, void* result);
+                                      const void* const* operands, void* result, bool fetching);
 
 // A kernel the executor has: its structure and its code. With a sum or a maximum along the row, or
 // down the columns, behind it the values need not be read again: nullptr where that was not
