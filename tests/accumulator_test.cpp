@@ -81,13 +81,16 @@ bool runs_as_single_ops(const region& r, std::initializer_list<std::size_t> size
   for (const std::vector<T>& each : leaves) operands.push_back(each.data());
   const std::vector<T> expected = by_single_ops<T>(r, leaves);
   for (const std::size_t n : sizes) {
-    std::vector<T> out(most + 1, T(77));
-    exec::accumulator_kernel<T>(*program, static_cast<std::int64_t>(n), operands.data(), out.data(),
-                                n % 2 == 0);
-    for (std::size_t i = 0; i < n; ++i)
-      if (!is_same(out[i], expected[i])) return false;
-    for (std::size_t i = n; i < out.size(); ++i)
-      if (out[i] != T(77)) return false;
+    for (const bool from_memory : {false, true}) {
+      alignas(64) std::array<T, most + 1> out;
+      out.fill(T(77));
+      exec::accumulator_kernel<T>(*program, static_cast<std::int64_t>(n),
+                                  {0, from_memory, from_memory}, operands.data(), out.data());
+      for (std::size_t i = 0; i < n; ++i)
+        if (!is_same(out[i], expected[i])) return false;
+      for (std::size_t i = n; i < out.size(); ++i)
+        if (out[i] != T(77)) return false;
+    }
   }
   return true;
 }
@@ -197,7 +200,7 @@ TEST_CASE("the result may be an operand") {
     const std::vector<float> expected = by_single_ops<float>(r, leaves);
     const void* operands[] = {leaves[0].data(), leaves[1].data()};
     float* const out = leaves[static_cast<std::size_t>(place)].data();
-    exec::accumulator_kernel<float>(*program, most, operands, out, true);
+    exec::accumulator_kernel<float>(*program, most, {0, true, true}, operands, out);
     for (std::size_t i = 0; i < most; ++i) REQUIRE(is_same(out[i], expected[i]));
   }
 }

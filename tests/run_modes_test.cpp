@@ -167,12 +167,13 @@ TEST_CASE("results that do not fit into the caches beside what is read go past t
   CHECK(sum[0].mode == ir::run_mode{2, true, false});
 }
 
-TEST_CASE("steps of a region fetch ahead what does not stay in L2, and kernels nothing") {
-  const auto fetches = [](auto f, const sinter::shape_vector& shape) {
+TEST_CASE("steps of a region fetch ahead what does not stay in L2, and write past the caches") {
+  const auto fetches = [](auto f, const sinter::shape_vector& shape, double bytes = no_limit) {
     const auto c = test_support::make_case("", f, noise(shape), noise(shape, 2));
-    const bound_plan bound = checked(c, no_limit, sinter::detail::code_of(c.graph));
+    const bound_plan bound = checked(c, bytes, sinter::detail::code_of(c.graph));
     const auto commands = commands_of(bound);
     REQUIRE(commands.size() == 1);
+    CHECK(commands[0].mode.streaming == (bytes != no_limit));
     return std::pair(exec::runs_steps(commands[0]), commands[0].mode.fetching);
   };
   const auto chain = [](auto x, auto y) {
@@ -180,6 +181,7 @@ TEST_CASE("steps of a region fetch ahead what does not stay in L2, and kernels n
   };
   CHECK(fetches(chain, {1000}) == std::pair(true, false));
   CHECK(fetches(chain, {100'000}) == std::pair(true, true));  // three times 400 kB
+  CHECK(fetches(chain, {100'003}, 4096) == std::pair(true, true));
   CHECK(fetches([](auto x, auto y) { return x + y; }, {100'000}) == std::pair(false, false));
 }
 

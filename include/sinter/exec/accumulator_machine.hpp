@@ -41,6 +41,7 @@ struct accumulator {
   const accumulator_places<T>& places;
   std::uint32_t word;  // the step; read at once, since a load takes the time of half a register
   T* a;
+  T* streamed;  // where the result goes past the caches, or nullptr
 
   // Looked up by those who need it.
   [[gnu::always_inline]] T* b() const { return places[step_part(word, 2)]; }
@@ -108,10 +109,16 @@ struct accumulator {
     });
   }
   [[gnu::always_inline]] void store() {
-    each([&](simd<T> x, auto at) __attribute__((always_inline)) {
-      exec::store<T>(a + at, x);
-      return x;
-    });
+    if (a == streamed)
+      each([&](simd<T> x, auto at) __attribute__((always_inline)) {
+        store_streaming<T>(a + at, x);
+        return x;
+      });
+    else
+      each([&](simd<T> x, auto at) __attribute__((always_inline)) {
+        exec::store<T>(a + at, x);
+        return x;
+      });
   }
 };
 
@@ -288,12 +295,12 @@ template <Floating T>
 
 }  // namespace detail
 
-/// Evaluates the region that `program` was made of over n elements; operands, result and `fetching`
-/// as for ir::accumulator_function, and the same bits as map_kernel. Allocates nothing. Flattened,
+/// Evaluates the region that `program` was made of over n elements, as ir::accumulator_function has
+/// it, and gives the same bits as map_kernel. Allocates nothing. Flattened,
 /// since GCC leaves parts of xsimd to calls in a function of this size.
 template <Floating T>
-void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n,
-                        const void* const* operands, void* result, bool fetching) {
+void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n, ir::run_mode mode,
+                        const void* const* operands, void* result) {
   constexpr std::size_t block = detail::accumulator_block<T>;
   constexpr auto elements = static_cast<std::int64_t>(block);
   // Of spread scalars; of what the last elements are read from and written to; of temporaries.
@@ -315,10 +322,13 @@ void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n,
   places[leaves] = static_cast<T*>(result);
   step[leaves] = elements;
 
-  detail::accumulator<T> machine{{}, places, 0, nullptr};
+  const bool streams =
+      mode.streaming && reinterpret_cast<std::uintptr_t>(result) % sizeof(simd<T>) == 0;
+  detail::accumulator<T> machine{{}, places, 0, nullptr, nullptr};
   for (; n > 0; n -= elements) {
     const bool whole = n >= elements;
     T* const out = places[leaves];
+    machine.streamed = streams && whole ? out : nullptr;
     if (!whole) {
       const auto rest = static_cast<std::size_t>(n);
       for (std::size_t k = 0; k < leaves; ++k) {
@@ -329,7 +339,7 @@ void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n,
       }
       places[leaves] = memory[leaves];
     }
-    for (std::size_t k = 0; k < leaves && whole && fetching; ++k)
+    for (std::size_t k = 0; k < leaves && whole && mode.fetching; ++k)
       if (step[k] != 0) detail::fetch_block<T>(places[k]);
     detail::run_block<T>(program, machine);
     if (!whole) std::copy_n(memory[leaves], static_cast<std::size_t>(n), out);

@@ -236,7 +236,7 @@ class row_runner {
         c.map_rows({.count = c.count, .mode = c.mode}, from, places_[c.to]);
         return;
       case call_kind::map_steps:
-        c.fused->run_steps(*c.fused->steps, c.count, from, places_[c.to], c.mode.fetching);
+        c.fused->run_steps(*c.fused->steps, c.count, c.mode, from, places_[c.to]);
         return;
       case call_kind::map_reduce:
         c.map_reduce(c.count, from, places_[c.to], places_[c.accumulator]);

@@ -272,12 +272,12 @@ constexpr int map_arity(const command& c) {
 /// Runs a map's kernel; see ir::map_function.
 inline void run_map(const command& c, std::int64_t count, const void* const* operands,
                     void* result) {
-  if (!c.mode.is_plain())
-    c.run_rows({.count = count, .mode = c.mode}, operands, result);
-  else if (c.function != nullptr)
+  if (runs_steps(c))
+    c.fused->run_steps(*c.fused->steps, count, c.mode, operands, result);
+  else if (c.mode.is_plain())
     c.function(count, operands, result);
   else
-    c.fused->run_steps(*c.fused->steps, count, operands, result, c.mode.fetching);
+    c.run_rows({.count = count, .mode = c.mode}, operands, result);
 }
 inline ir::map_function map_kernel(const kernel_table& kernels, const command& c) {
   const bool has_custom = c.type == dtype::f32 || c.type == dtype::f64;

@@ -119,10 +119,10 @@ using map_reduce_columns_function = void (*)(std::int64_t rows, std::int64_t col
                                              const void* const* operands, void* accumulator);
 
 // Runs the steps that a region was taken apart into; operands and result as for map_function.
-// `fetching`: as in run_mode.
+// No operand is single.
 struct accumulator_program;
 using accumulator_function = void (*)(const accumulator_program& program, std::int64_t count,
-                                      const void* const* operands, void* result, bool fetching);
+                                      run_mode mode, const void* const* operands, void* result);
 
 // A kernel the executor has: its structure and its code. With a sum or a maximum along the row, or
 // down the columns, behind it the values need not be read again: nullptr where that was not
