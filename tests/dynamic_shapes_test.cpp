@@ -88,6 +88,25 @@ TEST_CASE("extents that may or may not broadcast") {
                        sn::shape_error);
 }
 
+TEST_CASE("labels of a loss whose extents are only known to agree with those of what is sliced") {
+  auto f = sn::fuse([](auto x, auto labels) {
+    return sn::cross_entropy(sn::slice(sn::slice(x, 0, 1, sn::until_end), 1, 0, sn::until_end, 2),
+                             labels);
+  });
+  sn::tensor<float, 3> x(4, 5, 2);
+  for (std::int64_t i = 0; i < x.size(); ++i) x.data()[i] = 0.1f * static_cast<float>(i % 7);
+  sn::tensor<std::int64_t, sn::extents<3, 3>> labels;
+  for (std::int64_t i = 0; i < 9; ++i) labels.data()[i] = i % 2;
+  double total = 0;
+  for (std::int64_t i = 0; i < 3; ++i)
+    for (std::int64_t j = 0; j < 3; ++j) {
+      const double a = x(i + 1, 2 * j, 0), b = x(i + 1, 2 * j, 1);
+      total += std::log(std::exp(a) + std::exp(b)) - (labels(i, j) == 0 ? a : b);
+    }
+  CHECK(*f(x, labels).data() == doctest::Approx(total / 9).epsilon(1e-5));
+  CHECK_THROWS_AS(f(sn::tensor<float, 3>(4, 4, 2), labels), sn::shape_error);
+}
+
 TEST_CASE("plans are bounded: many buckets are forgotten and made again, always right") {
   auto f = sn::fuse([](auto x, auto y) { return sn::outputs(x * 2.0f, y + 1.0f); });
   for (int round = 0; round < 2; ++round) {

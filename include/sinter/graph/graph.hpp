@@ -201,11 +201,14 @@ class graph {
   // In a bound graph: what the class is to have in common, unless that was said before. Every call
   // that looks for its class asks for each guard.
   constexpr void assume(guard::fact holds, dim a, dim b) {
+    if (!is_assumed(holds, a, b)) guards.push_back({holds, a, b});
+  }
+  constexpr bool is_assumed(guard::fact holds, dim a, dim b) const {
     for (const guard& g : guards)
       if (g.holds == holds &&
           ((g.a == a && g.b == b) || (holds != guard::fact::at_most && g.a == b && g.b == a)))
-        return;
-    guards.push_back({holds, a, b});
+        return true;
+    return false;
   }
 
   // In a bound graph: do these have one value for the extents at hand?

@@ -114,6 +114,18 @@ constexpr void make_known(graph& g, dim d) {
     if (kind != dim_kind::sum || i % 2 != 0) make_known(g, dim::from_code(operands[i]));
 }
 
+// Axes of one apart, have the shapes the same extents, by a guard where they are written
+// differently? The product of the extents alone would not tell: 3 n where n is known to be 4.
+constexpr bool agree_by_axis(const graph& g, const symbolic_shape& a, const symbolic_shape& b) {
+  std::size_t i = 0, j = 0;
+  for (;; ++i, ++j) {
+    while (i < a.size() && a[i] == dim(1)) ++i;
+    while (j < b.size() && b[j] == dim(1)) ++j;
+    if (i == a.size() || j == b.size()) return i == a.size() && j == b.size();
+    if (!(a[i] == b[j]) && !g.is_assumed(guard::fact::equal, a[i], b[j])) return false;
+  }
+}
+
 constexpr inferred infer_movement(graph& g, op code, span<const int> in,
                                   span<const std::int64_t> attributes, span<const dim> dims) {
   const node& x = g[in[0]];
@@ -123,7 +135,7 @@ constexpr inferred infer_movement(graph& g, op code, span<const int> in,
     case op::reshape: {
       out.shape = to_shape(dims);
       const dim before = product(g.dims, x.shape), after = product(g.dims, out.shape);
-      if (!g.agree(before, after))
+      if (!agree_by_axis(g, x.shape, out.shape) && !g.agree(before, after))
         out.problem = {fault_kind::size_changes, code, extent_for_message(g, before),
                        extent_for_message(g, after)};
       return out;
