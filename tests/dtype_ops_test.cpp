@@ -210,6 +210,23 @@ TEST_CASE("integers of 8 and 16 bits wrap as NumPy's, and are summed in i64") {
   CHECK(sn::tensor<std::int64_t, 0>(sn::argmin(a))() == 1);
 }
 
+TEST_CASE("constants, fills and extents that an integer cannot hold keep their low bits") {
+  for (const dtype type : {dtype::u8, dtype::i8, dtype::u16, dtype::i16, dtype::i32, dtype::u32}) {
+    INFO(sn::name(type));
+    ir::graph g;
+    const ir::value x = ir::argument(g, type, 0, {ir::dim(4)});
+    for (const double number : {256.0, 300.0, -1.0, 65536.0 + 3, 0x1p32 + 5, 2.75, -2.75})
+      g.outputs.push_back({(x + ir::constant(g, type, number)).id, -1});
+    g.outputs.push_back({ir::pad(x, {ir::dim(1)}, {ir::dim(0)}, -261).id, -1});
+    g.outputs.push_back({(x + ir::extent_scalar(g, type, ir::dim(256))).id, -1});
+    check_against_interpreter(g, {reference_tensor{type, {4}, {0, 1, 2, 3}}}, 0);
+  }
+  const sn::tensor<std::uint8_t, 1> a{0, 250};
+  CHECK(sn::tensor<std::uint8_t, 1>(a + 300) == sn::tensor<std::uint8_t, 1>{44, 38});
+  auto added = sn::fuse([](auto x, auto s) { return x + s; });
+  CHECK(sn::tensor<std::uint8_t, 1>(added(a, 300)) == sn::tensor<std::uint8_t, 1>{44, 38});
+}
+
 // ---- 16-bit floats
 
 TEST_CASE("a 16-bit result is rounded by every op, fused or not") {

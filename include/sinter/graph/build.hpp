@@ -31,9 +31,22 @@ struct value {
   constexpr dim extent(int axis) const { return get().shape[axis]; }
 };
 
-/// A scalar constant. An i64 or u64 takes x truncated toward zero, which must be in its range.
+/// What an integer of at most 32 bits, or a bool, keeps of a number that is written for it: the low
+/// bits of its whole part, as a cast of a C++ integer does. Other dtypes: x itself.
+constexpr double kept_of(dtype type, double x) {
+  if (is_floating(type) || is_wide_integer(type)) return x;
+  if (type == dtype::boolean) return x != 0 ? 1 : 0;
+  const std::int64_t whole = x > -0x1p63 && x < 0x1p63 ? static_cast<std::int64_t>(x) : 0;
+  return dispatch(type, [&]<class T>(std::type_identity<T>) -> double {
+    if constexpr (std::is_integral_v<T>) return static_cast<double>(static_cast<T>(whole));
+    return x;
+  });
+}
+
+/// A scalar constant. An integer takes x truncated toward zero: an i64 or u64 must have x in its
+/// range, of the others it is the low bits (256 for u8 is 0).
 constexpr value constant(graph& g, dtype type, double x) {
-  const std::int64_t bits = !is_wide_integer(type) ? bits_of(x)
+  const std::int64_t bits = !is_wide_integer(type) ? bits_of(kept_of(type, x))
                             : x < 0x1p63           ? static_cast<std::int64_t>(x)
                                          : static_cast<std::int64_t>(static_cast<std::uint64_t>(x));
   return {&g, append(g, op::constant, {}, {static_cast<std::int64_t>(type), bits})};
@@ -174,7 +187,7 @@ constexpr value pad(value x, const symbolic_shape& before, const symbolic_shape&
     nothing = nothing && before[i] == dim(0) && after[i] == dim(0);
   }
   if (nothing) return x;
-  return {x.owner, append(*x.owner, op::pad, {x.id}, {bits_of(fill)}, dims)};
+  return {x.owner, append(*x.owner, op::pad, {x.id}, {bits_of(kept_of(x.type(), fill))}, dims)};
 }
 
 /// Every step-th element of [start, stop) along each axis; steps are at least 1. Throws shape_error
