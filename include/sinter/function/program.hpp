@@ -58,7 +58,7 @@ struct program_options {
   /// Bytes that intermediate values may take at one time (the arena, for the largest extents of a
   /// plan's bucket; not the scratch memory of the nests); 0: no limit. What does not fit is
   /// computed again where it is read (a training step: activations, during backward propagation);
-  /// of the plans tried, at most 24, the cheapest that fits runs. A budget that cannot be met is no
+  /// of the plans tried, at most 48, the cheapest that fits runs. A budget that cannot be met is no
   /// error: the smallest plan found runs, and `explain` says so.
   std::size_t memory_budget = 0;
   /// How hard to search for the cheapest nests, in entries of lists touched, some 10 ns each; 0: by

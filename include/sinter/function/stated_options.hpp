@@ -109,7 +109,7 @@ class stated_options {
         takes += s.once || packs ? own / planning::calls_per_preparation : own;
         if (n.kind == planning::nest_kind::tile && n.body.size() == 1) copies += own;
       }
-    const double slack = 1e-9 * (1 + takes);
+    const double slack = 0x1p-23 * (1 + takes);  // costs are rounded: planning::rounded_cost
     require_sound(p.cost <= takes + slack && p.cost >= takes - copies - slack,
                   "the cost is not that of the nests");
   }

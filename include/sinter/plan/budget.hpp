@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -46,7 +47,7 @@ class budget_search {
         bytes_[at(v)] = g[v].elements * static_cast<double>(size_of(g[v].type));
   }
 
-  /// Tries selections, at most 24; peak_of(selection) makes the plan and says how many bytes its
+  /// Tries selections, at most 48; peak_of(selection) makes the plan and says how many bytes its
   /// arena has. Returns the cheapest that fits into `report.budget` or, if none does, the smallest.
   template <class Peak>
   selection run(budget_report& report, Peak peak_of) {
@@ -58,6 +59,14 @@ class budget_search {
       if (epochs.count() <= last_count_) continue;
       last_count_ = epochs.count();
       search_prices(report, epochs, peak_of);
+    }
+    // Memory does not fall with every step of the price: a bisection may look on the wrong side.
+    last_count_ = 1;
+    for (int segments : segment_counts) {
+      const epoch_division epochs(nests_, chosen_.nest_of, alive_, segments);
+      if (fits_ || epochs.count() <= last_count_) continue;
+      last_count_ = epochs.count();
+      try_prices(report, epochs, peak_of);
     }
     report.met = fits_;
     return best_;
@@ -118,6 +127,18 @@ class budget_search {
       const std::size_t peak = attempt(report, epochs, prices[next], peak_of);
       all.insert(std::ranges::upper_bound(all, next, {}, &tried::price), {next, peak});
     }
+  }
+
+  // Prices at even ratios over the whole range, rising, until one fits.
+  template <class Peak>
+  void try_prices(budget_report& report, const epoch_division& epochs, Peak peak_of) {
+    const std::vector<double> prices = break_even(epochs);
+    if (prices.empty()) return;
+    const double lowest = prices.front() / 2,
+                 ratio = std::pow(prices.back() / lowest, 1.0 / (tries_per_division - 1));
+    double price = lowest;
+    for (int i = 0; i < tries_per_division && !fits_; ++i, price *= ratio)
+      attempt(report, epochs, price, peak_of);
   }
 
   // The arena's bytes for this price.

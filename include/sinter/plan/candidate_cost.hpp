@@ -41,9 +41,9 @@ class candidate_cost {
 
   // Fills in the nanoseconds and the cost.
   void set(candidate& c) const {
-    c.nanoseconds = nanoseconds(c);
-    c.cost = c.nanoseconds * (is_preparation(c) ? 1 / calls_per_preparation : 1) +
-             packing_of(c) / calls_per_preparation;
+    c.nanoseconds = rounded_cost(nanoseconds(c));
+    c.cost = rounded_cost(c.nanoseconds * (is_preparation(c) ? 1 / calls_per_preparation : 1) +
+                          packing_of(c) / calls_per_preparation);
   }
 
   // Frozen arguments in, values that are kept out: see preparation.hpp.

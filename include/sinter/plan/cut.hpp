@@ -342,7 +342,7 @@ class cut_enumeration {
         cost += g_.machine().launch + best_[static_cast<std::size_t>(base)] /
                                           std::max(1.0, users_[static_cast<std::size_t>(base)]);
     }
-    c.cost = cost;
+    c.cost = rounded_cost(cost);
   }
 
   double inner_extent(const form& f) const {
