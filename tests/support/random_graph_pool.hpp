@@ -196,7 +196,9 @@ class random_graph_pool {
     if (!values_->stable(v.id) || (*values_)[v.id].data.size() > element_limit) return false;
     // Integers of the interpreter are exact up to 2^53 only.
     if (is_wide_integer(v.type()) && magnitude(v) > 0x1p40) return false;
-    return options_.special_values || magnitude(v) < 1e30;
+    // What is larger is scaled down by a constant, and two such constants are multiplied: beyond
+    // 1e19 their product is no f32.
+    return options_.special_values || magnitude(v) < 1e12;
   }
   double magnitude(value v) const {
     double out = 0;
