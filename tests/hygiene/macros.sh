@@ -39,9 +39,11 @@ count=$(printf '%s\n' "$own" | grep -c .)
 [ "$count" -gt 0 ] || fail "no macro at all: is this sinter?"
 [ "$count" -le 12 ] || fail "$count macros, expected at most 12:" "$own"
 
-# linux, unix: -std=gnu++20; major, minor, makedev: sys/sysmacros.h; B0: termios.h; the others: math.h. Names of
-# windows.h (min, max, small, ...) are used: a program there includes sinter first.
+# linux, unix: -std=gnu++20; major, minor, makedev: sys/sysmacros.h; B0: termios.h; DOMAIN to TLOSS: math.h; the others:
+# windows.h (its min and max are functions of ours; NOMINMAX takes them away).
 used=$(find "$include/sinter" -name '*.hpp' -exec sed 's|//.*||; s|"[^"]*"||g; /^#include/d' {} + |
-  grep -owE 'linux|unix|i386|major|minor|makedev|B0|DOMAIN|SING|OVERFLOW|UNDERFLOW|PLOSS|TLOSS' | sort -u)
+  grep -owE 'linux|unix|i386|major|minor|makedev|B0|DOMAIN|SING|OVERFLOW|UNDERFLOW|PLOSS|TLOSS|near|far|'\
+'hyper|interface|pascal|cdecl|CALLBACK|CONST|VOID|BOOL|TRUE|FALSE|IN|OUT|OPTIONAL|ERROR|NO_ERROR|DELETE|STRICT|THIS|'\
+'ABSOLUTE|RELATIVE|TRANSPARENT|OPAQUE|DIFFERENCE' | sort -u)
 [ -z "$used" ] || fail "names that are macros of other headers:" "$used"
 exit 0

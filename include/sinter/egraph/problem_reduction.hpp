@@ -408,11 +408,11 @@ class problem_reducer {
       if (of_class_[c].size() == 1) {
         const option_data& o = options_[of_class_[c][0]];
         const std::size_t n = o.child_count, m = used_by.size();
-        const bool small = n <= 1 || m <= 1 || (n - 1) * (m - 1) <= 2;
+        const bool saves = n <= 1 || m <= 1 || (n - 1) * (m - 1) <= 2;
         // All that is left to say of a root that is paid for is that its children, roots too, must
         // not need its users.
         const bool free = root_[c] != 0 ? paid_[c] != 0 : o.cost == 0;
-        if (free ? small : root_[c] == 0 && m == 1) pass_through(c);
+        if (free ? saves : root_[c] == 0 && m == 1) pass_through(c);
       } else if (root_[c] == 0 && used_by.size() == 1) {
         const option_data& user = options_[used_by[0]];
         if (of_class_[c].size() * user.child_count <= 64) multiply_out(c, used_by[0]);

@@ -98,7 +98,7 @@ template <Floating T>
   } else {
     const simd<T> size = min_or_second<T>(simd<T>(T(6)), xsimd::abs(x));
     const simd<T> z = mul<T>(size, size);
-    const simd_mask<T> small = size < simd<T>(T(1));
+    const simd_mask<T> is_small = size < simd<T>(T(1));
     // x (2/sqrt(pi) + x^2 P/Q) below 1, 1 - e^(-x^2) P/Q above; the two cases share the division.
     const simd<T> p_small =
         polynomial<T>(z, -0.37612638903183765, -0.060355488031280456, -0.010185506572711433,
@@ -112,11 +112,11 @@ template <Floating T>
     const simd<T> q_large = polynomial<T>(
         size, 1, 2.9739356664049783, 4.0353859404845309, 3.2783230026958923, 1.7543158144726043,
         0.63817762163139091, 0.15582623642319465, 0.023744396465725955, 0.00178962939735718);
-    const simd<T> quotient =
-        select<T>(small, mul<T>(mul<T>(size, z), p_small), mul<T>(exp<T>(negate<T>(z)), p_large)) /
-        select<T>(small, q_small, q_large);
+    const simd<T> quotient = select<T>(is_small, mul<T>(mul<T>(size, z), p_small),
+                                       mul<T>(exp<T>(negate<T>(z)), p_large)) /
+                             select<T>(is_small, q_small, q_large);
     const simd<T> near_zero = fma<T>(size, T(1.1283791670955125739), quotient);
-    return flip_sign<T>(select<T>(small, near_zero, simd<T>(T(1)) - quotient), x);
+    return flip_sign<T>(select<T>(is_small, near_zero, simd<T>(T(1)) - quotient), x);
   }
 }
 

@@ -108,21 +108,21 @@ template <Floating T>
   const simd<T> square = mul<T>(x, x);
   const simd<T> denominator = exp<T>(size + size) + one;
   if constexpr (sizeof(T) == 4) {
-    const simd_mask<T> small = size < simd<T>(T(0.55));
+    const simd_mask<T> is_small = size < simd<T>(T(0.55));
     const simd<T> correction = polynomial<T>(square, -0.333333313, 0.133331135, -0.0539094284,
                                              0.0213093888, -0.00661022775);
     const simd<T> near_zero = fma<T>(mul<T>(size, square), correction, size);
-    return flip_sign<T>(select<T>(small, near_zero, one - simd<T>(T(2)) / denominator), x);
+    return flip_sign<T>(select<T>(is_small, near_zero, one - simd<T>(T(2)) / denominator), x);
   } else {
     // x + x^3 P(x^2)/Q(x^2) near zero; the two cases share the division.
-    const simd_mask<T> small = size < simd<T>(T(0.625));
+    const simd_mask<T> is_small = size < simd<T>(T(0.625));
     const simd<T> p =
         polynomial<T>(square, -0.33333333333333331, -0.020498914346368503, -0.00019918312063788864);
     const simd<T> q =
         polynomial<T>(square, 1, 0.46149674303910226, 0.023291484672892934, 0.0002065391749105785);
-    const simd<T> quotient = select<T>(small, mul<T>(mul<T>(size, square), p), simd<T>(T(-2))) /
-                             select<T>(small, q, denominator);
-    return flip_sign<T>(select<T>(small, size, one) + quotient, x);
+    const simd<T> quotient = select<T>(is_small, mul<T>(mul<T>(size, square), p), simd<T>(T(-2))) /
+                             select<T>(is_small, q, denominator);
+    return flip_sign<T>(select<T>(is_small, size, one) + quotient, x);
   }
 }
 

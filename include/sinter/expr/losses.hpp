@@ -72,9 +72,10 @@ struct huber_function {
     if (x.graph().failed()) return x;
     const ir::value distance = ir::unary(code, difference),
                     limit = ir::constant_like(x.node, delta);
-    const ir::value near = difference * difference * 0.5, far = (distance - 0.5 * delta) * delta;
+    const ir::value inside = difference * difference * 0.5,
+                    outside = (distance - 0.5 * delta) * delta;
     return mean_of_all(
-        ir::where(ir::elementwise(ir::op::less_equal, {distance, limit}), near, far));
+        ir::where(ir::elementwise(ir::op::less_equal, {distance, limit}), inside, outside));
   }
 };
 

@@ -36,7 +36,7 @@ constexpr value bitcast(value x, dtype type) {
   const bool narrows = from_size > to_size;
   const std::int64_t ratio = narrows ? from_size / to_size : to_size / from_size;
   const dtype wide = unsigned_of_size(narrows ? from_size : to_size),
-              small = unsigned_of_size(narrows ? to_size : from_size);
+              narrow = unsigned_of_size(narrows ? to_size : from_size);
   const value places =
       iota(g, wide, {dim(ratio)}, 0) * static_cast<double>(8 * (narrows ? to_size : from_size));
   symbolic_shape whole = x.shape(), parts = x.shape();
@@ -45,14 +45,14 @@ constexpr value bitcast(value x, dtype type) {
     whole.back() = g.dims.mul(last, dim(ratio));
     parts.push_back(dim(1));
     const value bits = reshape(as(x, wide), parts);
-    return as(reshape(cast(elementwise(op::shift_right, {bits, places}), small), whole), type);
+    return as(reshape(cast(elementwise(op::shift_right, {bits, places}), narrow), whole), type);
   }
   if (last.is_constant() && last.constant() % ratio != 0)
     return fail(fault_kind::not_whole, last.constant(), ratio);
   whole.back() = g.dims.floor_div(last, dim(ratio));
   parts.back() = whole.back();
   parts.push_back(dim(ratio));
-  const value bits = reshape(cast(as(x, small), wide), parts);
+  const value bits = reshape(cast(as(x, narrow), wide), parts);
   const value joined = reduce(op::reduce_sum, elementwise(op::shift_left, {bits, places}),
                               std::int64_t{1} << x.rank(), false);
   return as(joined, type);

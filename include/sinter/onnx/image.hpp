@@ -244,8 +244,8 @@ inline void local_response_norm(operation& o) {
                      after = before;
   before[1] = ir::dim((size - 1) / 2);
   after[1] = ir::dim(size - 1 - (size - 1) / 2);
-  const ir::value near = ir::windows(ir::pad(x * x, before, after), 1, ir::dim(size));
-  const ir::value total = ir::sum(near, 2, false);
+  const ir::value neighbours = ir::windows(ir::pad(x * x, before, after), 1, ir::dim(size));
+  const ir::value total = ir::sum(neighbours, 2, false);
   const ir::value scale = total * (alpha / static_cast<double>(size)) + bias;
   o.give(x / ir::elementwise(ir::op::pow, {scale, ir::constant_like(scale, beta)}));
 }

@@ -65,9 +65,9 @@ inline number bound_in(operation& o, const number& given, ir::dim extent, std::i
   const number length = number_of(dims, extent), low = below,
                high = *combine(dims, operation::add, length, number(above));
   // Numbers beyond every extent mean the end.
-  constexpr std::int64_t far = std::int64_t{1} << 31;
-  if (is_integer(given) && std::get<std::int64_t>(given) >= far - 1) return high;
-  if (is_integer(given) && std::get<std::int64_t>(given) <= -far) return low;
+  constexpr std::int64_t beyond = std::int64_t{1} << 31;
+  if (is_integer(given) && std::get<std::int64_t>(given) >= beyond - 1) return high;
+  if (is_integer(given) && std::get<std::int64_t>(given) <= -beyond) return low;
   number x = given;
   bool negative = is_integer(x) && std::get<std::int64_t>(x) < 0;
   if (is_extent(x)) negative = dims.range(std::get<ir::dim>(x)).high < 0;

@@ -27,7 +27,7 @@ class nest_reader : protected schedule_reader {
     words("over");
     n.space = shape();
     if (in_.accept_word("order"))
-      list(static_cast<std::size_t>(max_rank), [&] { n.axis_order.push_back(small()); });
+      list(static_cast<std::size_t>(max_rank), [&] { n.axis_order.push_back(small_number()); });
     if (in_.accept_word("inner")) n.inner_axes = static_cast<int>(size(max_rank));
     if (in_.accept_word("reduces")) {
       n.column_first = static_cast<int>(size(max_rank));
@@ -53,7 +53,8 @@ class nest_reader : protected schedule_reader {
     end_line();
     while (in_.accept_word("access")) {
       bounded(n.accesses, list_limit);
-      if (small() != static_cast<int>(n.accesses.size())) in_.fail("accesses come in their order");
+      if (small_number() != static_cast<int>(n.accesses.size()))
+        in_.fail("accesses come in their order");
       in_.expect(":");
       n.accesses.push_back(read_access());
     }
@@ -84,9 +85,9 @@ class nest_reader : protected schedule_reader {
     while (in_.accept_word("store")) {
       bounded(n.stores, list_limit);
       store st;
-      if (in_.accept("%")) st.step = small();
+      if (in_.accept("%")) st.step = small_number();
       words("to buffer");
-      st.buffer = small();
+      st.buffer = small_number();
       n.stores.push_back(st);
       end_line();
     }
@@ -120,7 +121,7 @@ class nest_reader : protected schedule_reader {
   access read_access() {
     access a;
     words("buffer");
-    a.buffer = small();
+    a.buffer = small_number();
     words("as");
     a.shape = shape();
     while (in_.accept("|")) {
@@ -144,7 +145,7 @@ class nest_reader : protected schedule_reader {
     std::vector<step> body;
     while (in_.accept("%")) {
       bounded(body, list_limit);
-      if (small() != static_cast<int>(body.size())) in_.fail("steps come in their order");
+      if (small_number() != static_cast<int>(body.size())) in_.fail("steps come in their order");
       in_.expect("=");
       body.push_back(read_step());
     }
@@ -160,10 +161,10 @@ class nest_reader : protected schedule_reader {
       case step_kind::load:
       case step_kind::scalar:
         words("access");
-        s.access = small();
+        s.access = small_number();
         break;
       case step_kind::product:
-        if (in_.accept_word("access")) s.access = small();
+        if (in_.accept_word("access")) s.access = small_number();
         s.attribute = in_.accept_word("transposed") ? 1 : 0;
         break;
       case step_kind::constant:
@@ -193,7 +194,8 @@ class nest_reader : protected schedule_reader {
       case step_kind::spread:
       case step_kind::deviations: break;
     }
-    if (in_.accept_word("of")) list(ir::region::max_leaves, [&] { s.operands.push_back(small()); });
+    if (in_.accept_word("of"))
+      list(ir::region::max_leaves, [&] { s.operands.push_back(small_number()); });
     in_.expect(":");
     s.type = type();
     if (in_.accept_word("row")) s.level = level::row;

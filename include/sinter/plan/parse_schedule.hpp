@@ -45,7 +45,7 @@ class schedule_parser : private nest_reader {
     read_outputs();
     while (in_.accept_word("item")) read_item();
     words("critical path");
-    list(list_limit, [&] { s_.critical.items.push_back(small()); });
+    list(list_limit, [&] { s_.critical.items.push_back(small_number()); });
     in_.expect(":");
     s_.critical.nanoseconds = real();
     words("ns");
@@ -100,12 +100,12 @@ class schedule_parser : private nest_reader {
   // buffer 2: arena 0 f32[s0, 10] at 64, 128 bytes, alive 0..2 group 0; strides ...
   void read_buffer() {
     bounded(s_.plan.buffers, list_limit);
-    const int number = small();
+    const int number = small_number();
     if (number != static_cast<int>(s_.plan.buffers.size())) in_.fail("buffers come in their order");
     in_.expect(":");
     buffer b;
     b.place = word<place>("place");
-    b.number = small();
+    b.number = small_number();
     b.type = type();
     b.shape = shape();
     if (b.place == place::arena) {
@@ -118,11 +118,11 @@ class schedule_parser : private nest_reader {
     if (in_.accept(",")) {
       allocation a{number, 0, 0, 0};
       words("alive");
-      a.first = small();
+      a.first = small_number();
       in_.expect("..");
-      a.last = small();
+      a.last = small_number();
       words("group");
-      a.group = small();
+      a.group = small_number();
       s_.allocations.push_back(a);
     }
     in_.expect(";");
@@ -148,10 +148,10 @@ class schedule_parser : private nest_reader {
     std::vector<std::pair<int, int>> assigned;
     while (in_.accept_word("output")) {
       bounded(assigned, list_limit);
-      const int output = small();
+      const int output = small_number();
       in_.expect("->");
       words("argument");
-      assigned.emplace_back(output, small());
+      assigned.emplace_back(output, small_number());
       end_line();
     }
     if (!in_.accept_word("outputs")) {
@@ -171,7 +171,7 @@ class schedule_parser : private nest_reader {
 
   void read_item() {
     bounded(s_.items, list_limit);
-    if (small() != static_cast<int>(s_.items.size())) in_.fail("items come in their order");
+    if (small_number() != static_cast<int>(s_.items.size())) in_.fail("items come in their order");
     in_.expect(":");
     s_.plan.nests.push_back(read_nest(0));
     schedule_item item;
@@ -188,7 +188,7 @@ class schedule_parser : private nest_reader {
       hint h;
       h.kind = word<hint_kind>("hint");
       words("buffer");
-      h.buffer = small();
+      h.buffer = small_number();
       in_.expect(":");
       h.bytes = size();
       words("bytes");
@@ -199,11 +199,11 @@ class schedule_parser : private nest_reader {
       bounded(item.depends_on, list_limit);
       dependency d;
       words("item");
-      d.item = small();
+      d.item = small_number();
       in_.expect(":");
       d.kind = word<dependency_kind>("dependency");
       words("in buffer");
-      d.buffer = small();
+      d.buffer = small_number();
       item.depends_on.push_back(d);
       end_line();
     }
@@ -230,7 +230,7 @@ class schedule_parser : private nest_reader {
   iteration read_iteration() {
     iteration it;
     it.work = word<work_kind>("work");
-    it.part = small();
+    it.part = small_number();
     in_.expect(":");
     while (!in_.at_end_of_line()) {
       if (!it.axes.empty()) in_.expect(",");
@@ -245,7 +245,7 @@ class schedule_parser : private nest_reader {
     while (in_.accept_word("loop")) {
       bounded(it.loops, static_cast<std::size_t>(max_rank) + 2);
       loop l;
-      list(static_cast<std::size_t>(max_rank) + 2, [&] { l.axes.push_back(small()); });
+      list(static_cast<std::size_t>(max_rank) + 2, [&] { l.axes.push_back(small_number()); });
       for (std::size_t k = 0; k < l.levels.size(); ++k) {
         in_.expect(k == 0 ? ":" : ",");
         l.levels[k].to = word<mapped_to>("mapping");
@@ -260,10 +260,10 @@ class schedule_parser : private nest_reader {
   // reduction 0 of %3: reduce_sum, blocks of 1024 halves, 64 accumulators, 1 partials
   reduction_plan read_reduction() {
     reduction_plan r;
-    r.iteration = small();
+    r.iteration = small_number();
     if (in_.accept_word("of")) {
       in_.expect("%");
-      r.step = small();
+      r.step = small_number();
     }
     in_.expect(":");
     r.monoid = op();

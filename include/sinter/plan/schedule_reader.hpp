@@ -84,7 +84,7 @@ class schedule_reader {
     return nullptr;
   }
   std::int64_t size(std::int64_t most = extent_limit) { return in_.integer(0, most); }
-  int small() { return static_cast<int>(in_.integer(0, 1'000'000)); }
+  int small_number() { return static_cast<int>(in_.integer(0, 1'000'000)); }
   // A NaN that is not the usual one comes as its bits.
   double real() {
     if (in_.accept_word("bits")) return ir::double_of(any_integer());

@@ -58,7 +58,7 @@ template <op Code, int Arity>
 std::optional<class_id> hoist_broadcast(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   const symbolic_shape target = side.root().shape();
-  symbolic_shape small = symbolic_shape::filled(target.size(), dim(1));
+  symbolic_shape repeated_once = symbolic_shape::filled(target.size(), dim(1));
   for (int i = 0; i < Arity; ++i) {
     const ir::value x = side[operand_names[i]];
     if (x.rank() == 0) continue;
@@ -66,14 +66,14 @@ std::optional<class_id> hoist_broadcast(tensor_egraph& graph, const tensor_match
     for (int axis = 0; axis < x.rank(); ++axis) {
       if (is_one(x.extent(axis))) continue;
       if (!(x.extent(axis) == target[axis])) return std::nullopt;
-      small[axis] = target[axis];
+      repeated_once[axis] = target[axis];
     }
   }
-  if (small == target) return std::nullopt;
+  if (repeated_once == target) return std::nullopt;
   inline_vector<ir::value, 3> in;
   for (int i = 0; i < Arity; ++i) {
     const ir::value x = side[operand_names[i]];
-    in.push_back(x.rank() == 0 ? x : ir::broadcast_to(x, small));
+    in.push_back(x.rank() == 0 ? x : ir::broadcast_to(x, repeated_once));
   }
   return side.finish_broadcast(apply(Code, in, own_attributes(side, Code)));
 }

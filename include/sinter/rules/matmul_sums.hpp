@@ -118,16 +118,16 @@ std::optional<class_id> product_of_repeated(tensor_egraph& graph, const tensor_m
   const operand_axes of_a = axes_of(rank, true, f.a), of_b = axes_of(rank, false, f.b);
   const dim rows = Left || Both ? a.extent(of_a.outer) : target[rank - 2],
             columns = !Left || Both ? b.extent(of_b.outer) : target[rank - 1];
-  symbolic_shape small = target;
+  symbolic_shape repeated_once = target;
   for (int i = 0; i + 2 < rank; ++i)
-    if (Both && is_one(a.extent(i)) && is_one(b.extent(i))) small[i] = dim(1);
-  small[rank - 2] = rows;
-  small[rank - 1] = columns;
-  if (small == target) return std::nullopt;
+    if (Both && is_one(a.extent(i)) && is_one(b.extent(i))) repeated_once[i] = dim(1);
+  repeated_once[rank - 2] = rows;
+  repeated_once[rank - 1] = columns;
+  if (repeated_once == target) return std::nullopt;
   // The operands again, repeated along k and where only the other one is not.
   const int inner = Left ? of_a.inner : of_b.inner;
   const dim k = side.payload_dims("?q")[static_cast<std::size_t>(inner)];
-  symbolic_shape shape_a = small, shape_b = small;
+  symbolic_shape shape_a = repeated_once, shape_b = repeated_once;
   shape_a[of_a.inner] = shape_b[of_b.inner] = k;
   shape_a[of_a.outer] = rows;
   shape_b[of_b.outer] = columns;

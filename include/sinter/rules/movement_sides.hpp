@@ -191,17 +191,17 @@ inline std::optional<class_id> reshape_broadcast(tensor_egraph& graph, const ten
   const symbolic_shape target = side.root().shape();
   const auto groups = groups_of_reshape(side.terms(), repeated, target);
   if (!groups || x.rank() != static_cast<int>(repeated.size())) return std::nullopt;
-  symbolic_shape small = symbolic_shape::filled(target.size(), dim(1));
+  symbolic_shape repeated_once = symbolic_shape::filled(target.size(), dim(1));
   for (const axis_group& group : *groups) {
     int from_x = 0;
     for (int axis = group.from_first; axis < group.from_end; ++axis)
       from_x += x.extent(axis) == repeated[axis] || !is_one(x.extent(axis)) ? 1 : 0;
     if (group.units || from_x == 0) continue;
     if (from_x != group.from_count()) return std::nullopt;
-    for (int axis = group.to_first; axis < group.to_end; ++axis) small[axis] = target[axis];
+    for (int axis = group.to_first; axis < group.to_end; ++axis) repeated_once[axis] = target[axis];
   }
-  if (small == target) return std::nullopt;
-  return side.finish_broadcast(ir::reshape(x, small));
+  if (repeated_once == target) return std::nullopt;
+  return side.finish_broadcast(ir::reshape(x, repeated_once));
 }
 
 // (broadcast_to (reshape ?x)): the repeated axes have a counterpart of extent 1 in ?x, where they
