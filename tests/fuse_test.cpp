@@ -212,3 +212,8 @@ TEST_CASE("a layer with gradient matches central differences") {
     CHECK(dw.data()[i] == doctest::Approx((up - down) / (2 * h)).epsilon(1e-6));
   }
 }
+
+TEST_CASE("a softmax of numbers that are known to be equal") {
+  auto f = sn::fuse([](auto x) { return sn::softmax(sn::pow(x, 0.0f)); });
+  CHECK(f(sn::tensor<float, 1>{1, 2, 3, 4}) == sn::tensor<float, 1>{0.25f, 0.25f, 0.25f, 0.25f});
+}

@@ -160,7 +160,8 @@ class cut_enumeration {
       std::vector<cut> next;
       for (const cut& so_far : partial) {
         if (auto merged = merge(so_far, plain)) next.push_back(std::move(*merged));
-        if (g_[operand].scalar()) continue;  // scalars are computed once, not per element
+        // Scalars are computed once, not per element, and of a constant every element is known.
+        if (g_[operand].scalar() || g_[operand].is_constant) continue;
         for (const cut& inside : of(operand)) {
           if (!goes_on(inside) || (row > 0 && inside.inner_axes != row)) continue;
           if (auto merged = merge(so_far, inside)) next.push_back(std::move(*merged));
