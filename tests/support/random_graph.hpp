@@ -319,7 +319,12 @@ class random_graph_generator : random_graph_pool {
 
   // Integers in [0, extent), from a tensor of the pool or a counter.
   value indices_below(dim extent, const ir::symbolic_shape& shape_of_counter) {
-    const auto found = find([&](value v) { return is_integral(v.type()) && v.rank() <= 2; });
+    // What wraps in a narrow type is no extent.
+    const auto count = static_cast<double>(
+        ir::detail::evaluate_extent(g_, extent, ir::detail::bind_symbols(g_, arguments_)));
+    const auto found = find([&](value v) {
+      return is_integral(v.type()) && v.rank() <= 2 && ir::highest_of(v.type()) >= count;
+    });
     const dtype type = choose({dtype::i32, dtype::i64});
     const value numbers = found && shape_of_counter.empty() ? *found
                           : shape_of_counter.empty()
