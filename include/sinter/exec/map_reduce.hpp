@@ -30,27 +30,34 @@ void map_reduce_kernel(std::int64_t n, const void* const* operands, void* result
   detail::leaf_pointers<R> leaf = detail::leaves_of<R>(operands);
   auto* const out = static_cast<T*>(result);
 
-  // U registers from element `begin` on, into as many accumulators.
-  const auto add = [&]<int U>(detail::region_values<R, U> & values,
-                              detail::block_accumulators<M, T> & sums, std::int64_t begin)
-      __attribute__((always_inline)) {
-    detail::evaluate_region<R, U>(values, leaf, begin);
-    detail::unrolled<U>([&](auto u) __attribute__((always_inline)) {
-      const simd<T> x = detail::result_of<R, U>(values, u);
-      if (out != nullptr) store<T>(out + begin + static_cast<std::int64_t>(u) * lanes<T>, x);
-      sums.add(u, x);
-    });
-  };
+  // The pointers are copied for each block: read through references they would be loaded again
+  // after each store, and the loop's first turn, which looks whether there is a place for results,
+  // would be compiled apart. The prefetcher, which goes by the address of a load, then lost its
+  // track at every block.
   const auto block = [&](std::int64_t first, std::int64_t count) {
+    const detail::leaf_pointers<R> from = leaf;
+    T* const to = out;
     detail::block_accumulators<M, T> sums;
+    const auto add = [&]<int U>(detail::region_values<R, U> & values, std::int64_t begin)
+        __attribute__((always_inline)) {
+      detail::evaluate_region<R, U>(values, from, begin);
+      if (to != nullptr)
+        detail::unrolled<U>([&](auto u) __attribute__((always_inline)) {
+          store<T>(to + begin + static_cast<std::int64_t>(u) * lanes<T>,
+                   detail::result_of<R, U>(values, u));
+        });
+      detail::unrolled<U>([&](auto u) __attribute__((always_inline)) {
+        sums.add(u, detail::result_of<R, U>(values, u));
+      });
+    };
     detail::region_values<R, at_once> values;
-    detail::load_scalars<R, at_once>(values, leaf);
+    detail::load_scalars<R, at_once>(values, from);
     const std::int64_t last = (first + count) * lanes<T>;
     std::int64_t i = first * lanes<T>;
-    for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) add(values, sums, i);
+    for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) add(values, i);
     detail::region_values<R, 1> single;
-    detail::load_scalars<R, 1>(single, leaf);
-    for (; i < last; i += lanes<T>) add(single, sums, i);
+    detail::load_scalars<R, 1>(single, from);
+    for (; i < last; i += lanes<T>) add(single, i);
     return sums.all();
   };
   const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
