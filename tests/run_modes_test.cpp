@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Modes of fused kernels that are known when memory is: operands that are broadcast along rows are
-// not spread, results that no cache holds go past the caches. Text, verifier, interpreter and
-// executor agree on them.
+// not spread, results that no cache holds go past the caches; and how much a call takes. Text,
+// verifier, interpreter and executor agree on them.
 #include <bit>
 #include <memory>
 #include <string>
@@ -195,6 +195,26 @@ TEST_CASE("what is read again does not go past the caches") {
                                                   noise({40, 300}, 3)),
                           64));
   for (const command& c : commands) CHECK(!c.mode.streaming);
+}
+
+TEST_CASE("a phase that is one kernel takes the columns of a task at once") {
+  const auto chunk = [](auto f, auto... operand) {
+    const bound_plan bound = checked(test_support::make_case("", f, operand...), no_limit);
+    REQUIRE(bound.plan.nests.size() == 1);
+    return std::get<exec::lowered_tiles>(bound.plan.nests[0]).program.chunk;
+  };
+  const auto map = [](auto x, auto y, auto z) { return (x + y) * z; };
+  const auto sum = [](auto x) { return sinter::sum(x, -1); };
+  CHECK(chunk(map, noise({10'000}), noise({10'000}, 2), noise({10'000}, 3)) == 10'000);
+  CHECK(chunk(map, noise({40'000}), noise({40'000}, 2), noise({40'000}, 3)) == 32'768);
+  CHECK(chunk(sum, noise({100'001})) == 16'384);    // a part of a row per task
+  CHECK(chunk(sum, noise({9, 40'000})) == 32'768);  // whole rows
+
+  // What goes from one kernel to the next stays in L1.
+  const auto both = [](auto x, auto y, auto z) { return sinter::sum((x + y) * z, -1); };
+  CHECK(chunk(both, noise({40'000}), noise({40'000}, 2), noise({40'000}, 3)) == 4096);
+  const auto transposed = [](auto x, auto y) { return sinter::transpose(x) + y; };
+  CHECK(chunk(transposed, noise({300, 200}), noise({200, 300}, 2)) <= 64);
 }
 
 TEST_CASE("modes that do not fit their command are refused") {

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <sinter/exec/emit_step.hpp>
 #include <sinter/exec/prefetched_streams.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -30,6 +32,7 @@ class tile_emitter : private step_emitter {
     p_.prologue.first = static_cast<int>(p_.commands.size());
     p_.commands.insert(p_.commands.end(), prologue_.begin(), prologue_.end());
     p_.prologue.last = static_cast<int>(p_.commands.size());
+    if (walks_memory_alone()) widen_chunk();
     places_.lay_out(p_, largest_element());
     choose_prefetched(s_, p_);
   }
@@ -62,6 +65,35 @@ class tile_emitter : private step_emitter {
     places_.clear();
     columns_absorbed_ = false;
     p_.streaming = false;
+  }
+
+  // Is every phase one kernel that reads and writes memory where it is?
+  bool walks_memory_alone() const {
+    const geometry kind = s_.facts().kind;
+    if (kind != geometry::free && kind != geometry::rows) return false;
+    if (p_.aligned_rows || p_.tile_rows > 1 || s_.facts().external >= 0) return false;
+    const auto is_one_kernel = [&](const command_range& phase) {
+      if (phase.size() != 1) return phase.size() == 0;
+      const command_kind only = p_.commands[index(phase.first)].kind;
+      return only == command_kind::map || only == command_kind::map_reduce ||
+             only == command_kind::reduce;
+    };
+    return places_.has_no_slots() && std::ranges::all_of(p_.phase_lists, is_one_kernel);
+  }
+
+  // Then nothing has to stay in L1 from one command to the next, and each call costs some 40 ns and
+  // the start of the memory's streams: a kernel takes what a task does. ((x - y)^2 summed over 16 M
+  // elements: 3.45 ms, 3.65 in pieces of 4096; silu(2x + 1/2) y of 128 K: 19.0 µs instead of 19.7.)
+  void widen_chunk() {
+    const bool free = s_.facts().kind == geometry::free;
+    const std::int64_t of_task =
+        planning::divide_tile(p_.axes.rows, p_.axes.columns, p_.tile_rows, p_.chunk, p_.split, free)
+            .columns;
+    // A row that one task takes whole is summed in pieces all the same.
+    const std::int64_t most =
+        p_.split ? of_task
+                 : std::min(of_task, planning::whole_units(planning::elements_per_task, p_.chunk));
+    p_.chunk = std::max(p_.chunk, std::min(p_.axes.columns, most));
   }
 
   std::size_t largest_element() const {

@@ -115,19 +115,24 @@ class tile_nest {
     for (int phase = 0; phase < phases; ++phase) {
       rows.run_row_list(phase);
       const double nanoseconds = nest_->predicted_nanoseconds / phases;
-      parallel_for(p.axes.rows * column_tasks_, nanoseconds, [&](std::int64_t task, int thread) {
-        const std::int64_t row = task / column_tasks_, part = task % column_tasks_;
-        std::byte* accumulators = blocks + static_cast<std::size_t>(part) * block;
-        tile_runner runner(p, memory.bases, memory.scratch(thread));
-        runner.share(rows.row_values(), accumulators);
-        runner.begin();
-        runner.seek(row);
-        runner.take_rows(row, 1, row);
-        runner.reset(phase, accumulators);
-        const std::int64_t column = part * columns_per_task_;
-        runner.run_phase(phase, column, std::min(p.axes.columns, column + columns_per_task_));
-        if (p.streaming) store_fence();
-      });
+      parallel_ranges(
+          p.axes.rows * column_tasks_, nanoseconds,
+          [&](std::int64_t first, std::int64_t last, int thread) {
+            tile_runner runner(p, memory.bases, memory.scratch(thread));
+            runner.share(rows.row_values(), nullptr);
+            runner.begin();
+            for (std::int64_t task = first; task < last; ++task) {
+              const std::int64_t row = task / column_tasks_, part = task % column_tasks_;
+              std::byte* accumulators = blocks + static_cast<std::size_t>(part) * block;
+              runner.share(rows.row_values(), accumulators);
+              runner.seek(row);
+              runner.take_rows(row, 1, row);
+              runner.reset(phase, accumulators);
+              const std::int64_t column = part * columns_per_task_;
+              runner.run_phase(phase, column, std::min(p.axes.columns, column + columns_per_task_));
+            }
+            if (p.streaming) store_fence();
+          });
       rows.reset(phase, rows.accumulators());
       for (std::int64_t part = 0; part < column_tasks_; ++part)
         rows.combine(phase, blocks + static_cast<std::size_t>(part) * block, rows.accumulators());

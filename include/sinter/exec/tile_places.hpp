@@ -59,6 +59,9 @@ class tile_places {
     slots_.assign(p, commands, virtual_slots_);
   }
 
+  // Does nothing keep a tile's values from one command to the next?
+  bool has_no_slots() const { return pinned_slots_ == 0 && slots_.count() == 0; }
+
   // When all commands are there. `largest`: bytes of an element.
   void lay_out(tile_program& p, std::size_t largest) {
     slots_.place_pinned(p, pinned_slots_);
