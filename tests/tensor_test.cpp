@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -36,6 +39,24 @@ struct constant_expression {
 template <class T>
 bool aligned(const T* data) {
   return reinterpret_cast<std::uintptr_t>(data) % sn::storage_alignment == 0;
+}
+
+// What Linux says of the mapping that an address is in, " rd wr mr mw me hg" or so; empty where it
+// says nothing or has no huge pages.
+std::string mapping_flags(const void* address) {
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) return "";
+  std::ifstream mappings("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(mappings, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    if (std::istringstream range(line); range >> std::hex >> begin >> dash >> end && dash == '-')
+      inside = begin <= wanted && wanted < end;
+    else if (inside && line.starts_with("VmFlags:"))
+      return line.substr(8);
+  }
+  return "";
 }
 
 }  // namespace
@@ -175,6 +196,21 @@ TEST_CASE("resize keeps storage that fits and that nobody else shares") {
   CHECK(shared.data() == elements);
   x.fill(6);
   CHECK(shared.data()[11] == 5);
+}
+
+TEST_CASE("large blocks are aligned and whole, and ask for huge pages") {
+  const std::size_t limit = sn::huge_pages_from;
+  for (const std::size_t bytes : {limit - 64, limit - 1, limit, limit + 1, 3 * limit + 4097}) {
+    CAPTURE(bytes);
+    const sn::storage block(bytes);
+    CHECK(block.size_bytes() == bytes);
+    CHECK(aligned(block.data()));
+    block.data()[0] = std::byte{1};
+    block.data()[bytes - 1] = std::byte{2};
+    CHECK(block.data()[0] == std::byte{1});
+    const std::string flags = mapping_flags(block.data() + bytes / 2);
+    if (!flags.empty() && bytes >= limit) CHECK(flags.find(" hg") != std::string::npos);
+  }
 }
 
 TEST_CASE("shared elements outlive their tensor") {

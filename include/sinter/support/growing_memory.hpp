@@ -13,6 +13,7 @@
 
 #include <sinter/support/abi.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/huge_pages.hpp>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -70,7 +71,7 @@ class growing_memory {
     const std::size_t before = (huge_page - reinterpret_cast<std::uintptr_t>(first)) % huge_page;
     if (before != 0) munmap(first, before);
     munmap(first + before + bytes, huge_page - before);
-    madvise(first + before, bytes, MADV_HUGEPAGE);  // advice: a refusal does no harm
+    advise_huge_pages(first + before, bytes);
     return first + before;
   }
 

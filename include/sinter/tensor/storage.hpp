@@ -12,6 +12,7 @@
 
 #include <sinter/support/atomic_value.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/huge_pages.hpp>
 #include <sinter/tensor/contents.hpp>
 
 namespace sinter::inline SINTER_ABI {
@@ -27,12 +28,13 @@ class storage {
 
   /// A block of at least `bytes` uninitialised bytes, made by one allocation. Whole 64-byte lines
   /// are allocated, so a vector load that begins inside `bytes` at an aligned address never leaves
-  /// the block. Throws std::bad_alloc.
+  /// the block. From `huge_pages_from` bytes on it asks for huge pages. Throws std::bad_alloc.
   explicit storage(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(-1) / 2) raise(std::bad_alloc());
     const std::size_t rounded =
         (bytes + storage_alignment - 1) / storage_alignment * storage_alignment;
     void* memory = ::operator new(sizeof(header) + rounded, std::align_val_t{storage_alignment});
+    if (rounded >= huge_pages_from) advise_huge_pages(memory, sizeof(header) + rounded);
     block_ = ::new (memory) header(static_cast<std::byte*>(memory) + sizeof(header), bytes);
   }
 
