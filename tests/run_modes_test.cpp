@@ -217,6 +217,28 @@ TEST_CASE("a phase that is one kernel takes the columns of a task at once") {
   CHECK(chunk(transposed, noise({300, 200}), noise({200, 300}, 2)) <= 64);
 }
 
+TEST_CASE("what follows the phases of long rows is done for many at once") {
+  const auto check = [](auto f) {
+    for (const dtype type : {dtype::f32, dtype::f64})
+      for (const sinter::shape_vector& shape :
+           {sinter::shape_vector{64, 520}, sinter::shape_vector{150, 520},
+            sinter::shape_vector{3, 70, 520}})
+        checked(test_support::make_case("", f, noise(type, shape, 1)), no_limit);
+  };
+  check([](auto x) {
+    auto top = sinter::max(x, -1, sinter::keep_dims);
+    return sinter::sum((x - top) * (x - top), -1, sinter::keep_dims) * top + top;
+  });
+  check([](auto x) {
+    auto squares = sinter::sum(x * x, -1);
+    return sinter::outputs(sinter::sqrt(squares + 2.0f), squares, sinter::max(x, -1));
+  });
+  check([](auto x) {  // the mean is a scalar of what is computed from the row again
+    auto mean = sinter::mean(x, -1, sinter::keep_dims);
+    return sinter::sqrt(sinter::mean((x - mean) * (x - mean), -1, sinter::keep_dims)) + mean;
+  });
+}
+
 TEST_CASE("modes that do not fit their command are refused") {
   const sinter::exec::kernel_table kernels = code().kernels;
   const auto f = [](auto x, auto row, auto column) { return (x + row) * column; };
