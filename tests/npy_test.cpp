@@ -10,6 +10,7 @@
 #include "support/corrupt_file.hpp"
 #include "support/temporary_file.hpp"
 #include <sinter/files/npy.hpp>
+#include <sinter/files/npy_header.hpp>
 
 namespace sn = sinter;
 

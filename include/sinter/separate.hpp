@@ -7,7 +7,12 @@
 #error "sinter/separate.hpp is for programs all of whose units are compiled with SINTER_SEPARATE"
 #endif
 
+#include <sinter/files/npy_source.hpp>
 #include <sinter/function/calibration_source.hpp>
 #include <sinter/function/code_source.hpp>
+#include <sinter/function/evaluation_cache_source.hpp>
+#include <sinter/function/graph_builder_source.hpp>
+#include <sinter/function/graph_function_source.hpp>
 #include <sinter/function/middle.hpp>
+#include <sinter/function/plan_cache_source.hpp>
 #include <sinter/function/plans_source.hpp>

@@ -19,6 +19,7 @@
 #include <sinter/files/file_replacement.hpp>
 #include <sinter/files/named_tensors.hpp>
 #include <sinter/files/npy.hpp>
+#include <sinter/files/npy_header.hpp>
 #include <sinter/files/zip_archive.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/tensor/any_tensor.hpp>
@@ -61,9 +62,7 @@ class npz_file {
   any_tensor get(std::string_view name) const {
     const std::size_t number = numbers_[place_of(name)];
     const storage bytes = archive_->read(number);
-    const std::string who = archive_->described(number);
-    const auto header = detail::read_npy_header(who, {bytes.data(), bytes.size_bytes()});
-    return detail::npy_array(who, header, bytes);
+    return detail::npy_array(archive_->described(number), bytes);
   }
 
   /// The same behind a type: `file.get<float, 2>("x")`. Throws dtype_error if the elements are not
@@ -71,7 +70,7 @@ class npz_file {
   template <Element T, extents_spec E>
   shared_tensor<T, E> get(std::string_view name) const {
     const std::size_t number = numbers_[place_of(name)];
-    return detail::typed_npy_array<T, E>(archive_->described(number), archive_->read(number))
+    return detail::npy_array(archive_->described(number), archive_->read(number), dtype_of<T>, E)
         .template share<T, E>();
   }
 

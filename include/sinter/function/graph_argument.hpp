@@ -3,11 +3,9 @@
 // numbers of any dtype and rank behind one type.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <type_traits>
 
@@ -87,10 +85,7 @@ class graph_result {
  public:
   template <class Out>
     requires(!std::is_same_v<Out, graph_result> && detail::is_array<Out>)
-  graph_result(Out& out)
-      : make_([&out](dtype type, const shape_vector& shape) -> std::unique_ptr<place> {
-          return std::make_unique<typed_place<Out>>(out, type, shape);
-        }) {}
+  graph_result(Out& out) : out_(&out), make_(&typed_place<Out>::make) {}
 
   struct place {
     virtual ~place() = default;
@@ -99,19 +94,23 @@ class graph_result {
     virtual void keep() = 0;
   };
   std::unique_ptr<place> prepare(dtype type, const shape_vector& shape) const {
-    return make_(type, shape);
+    return make_(out_, type, shape);
   }
 
  private:
   template <class Out>
   struct typed_place final : place {
     typed_place(Out& out, dtype type, const shape_vector& shape) : given(out, type, shape) {}
+    static std::unique_ptr<place> make(void* out, dtype type, const shape_vector& shape) {
+      return std::make_unique<typed_place>(*static_cast<Out*>(out), type, shape);
+    }
     detail::output_memory memory() override { return given.memory(); }
     void keep() override { given.keep(); }
     detail::given_result<Out> given;
   };
 
-  std::function<std::unique_ptr<place>(dtype, const shape_vector&)> make_;
+  void* out_;
+  std::unique_ptr<place> (*make_)(void* out, dtype type, const shape_vector& shape);
 };
 
 }  // namespace sinter::inline SINTER_ABI

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // graph_builder: writes a graph at run time. Its values are the handles of the front end, so every
 // function and operator of sinter applies to them, and generic code works inside of `fuse` and
-// here.
+// here. What its functions do is in graph_builder_source.hpp.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <memory>
@@ -17,9 +16,9 @@
 #include <sinter/expr/expr.hpp>
 #include <sinter/expr/parameter_names.hpp>
 #include <sinter/function/graph_function.hpp>
-#include <sinter/graph/symbol_name.hpp>
-#include <sinter/support/error.hpp>
+#include <sinter/graph/graph.hpp>
 #include <sinter/support/span.hpp>
+#include <sinter/tensor/any_tensor.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -77,29 +76,16 @@ struct graph_output : detail::result {
 /// use.
 class graph_builder {
  public:
-  graph_builder() : state_(std::make_unique<state>()) {}
+  graph_builder();
+  graph_builder(graph_builder&&) noexcept;
+  graph_builder& operator=(graph_builder&&) noexcept;
+  ~graph_builder();
 
   /// The next argument, a tensor. The name is for messages, for graph_function::bind and for text;
   /// it may be empty. Throws graph_error for a name that is taken or is no identifier, for a symbol
   /// that is known with another range and for an empty range; shape_error for an extent below 0, or
   /// for more than 8 axes.
-  handle argument(const std::string& name, dtype type, span<const argument_extent> shape) {
-    if (shape.size() > static_cast<std::size_t>(max_rank))
-      raise(shape_error("argument " + name + ": rank " + std::to_string(shape.size()) +
-                        " exceeds the limit of " + std::to_string(max_rank)));
-    check_name(name);
-    ir::symbolic_shape dims;
-    shape_vector largest;
-    for (const argument_extent& each : shape) {
-      if (!each.is_symbol() && each.number() < 0)
-        raise(shape_error("argument " + name + ": extent " + std::to_string(each.number()) +
-                          " is below 0"));
-      dims.push_back(each.is_symbol() ? dim_of(each.symbol()) : ir::dim(each.number()));
-      if (!each.is_symbol()) largest.push_back(each.number());
-    }
-    element_count(largest);  // throws if they cannot be counted
-    return add_argument(name, type, dims, false);
-  }
+  handle argument(const std::string& name, dtype type, span<const argument_extent> shape);
   handle argument(const std::string& name, dtype type,
                   std::initializer_list<argument_extent> shape = {}) {
     return argument(name, type, span(shape.begin(), shape.size()));
@@ -107,19 +93,11 @@ class graph_builder {
 
   /// The next argument, a C++ number: it takes the dtype of what it meets. Throws graph_error as
   /// `argument`.
-  handle number(const std::string& name, dtype type) {
-    check_name(name);
-    return add_argument(name, type, {}, true);
-  }
+  handle number(const std::string& name, dtype type);
 
   /// The next argument, which functions of this builder have bound to these elements (weights that
   /// were read from a file): calls leave it out. See graph_function::bind.
-  handle bound(const std::string& name, const any_tensor& x) {
-    const std::vector<argument_extent> shape(x.shape().begin(), x.shape().end());
-    const handle out = argument(name, x.type(), shape);
-    state_->bindings.push_back([number = count() - 1, x](graph_function& f) { f.bind(number, x); });
-    return out;
-  }
+  handle bound(const std::string& name, const any_tensor& x);
 
   /// A struct of tensors as a struct of handles, bound one by one: `layers::linear<handles> l =
   /// g.bound("encoder", layer)`. Names are the paths of members (expr/parameter_names.hpp) behind
@@ -135,18 +113,16 @@ class graph_builder {
   }
 
   /// The extent of a symbol as an i64 scalar, to calculate with and to use as an extent.
-  handle extent(const sym& symbol) {
-    return handle(ir::extent_scalar(state_->graph, dtype::i64, dim_of(symbol)));
-  }
+  handle extent(const sym& symbol);
 
   /// A C++ number, or an expression of numbers such as `iota<float>(10)`, as a value of this graph.
   template <class X>
     requires(Scalar<X> || detail::is_expression<X>)
   handle constant(const X& x) {
     if constexpr (Scalar<X>)
-      return detail::constant_of(state_->graph, dtype_of<stored_scalar<X>>, x);
+      return detail::constant_of(graph(), dtype_of<stored_scalar<X>>, x);
     else
-      return detail::join(state_->graph, x);
+      return detail::join(graph(), x);
   }
 
   /// The function that computes these outputs from all arguments. The builder stays as it is, and
@@ -157,7 +133,7 @@ class graph_builder {
   graph_function compile(span<const graph_output> outputs, program_options options = {},
                          plan_cache* plans = nullptr) const {
     graph_function f(graph_of(outputs), std::move(options), plans);
-    for (const auto& bind : state_->bindings) bind(f);
+    bind_to(f);
     return f;
   }
   template <class = void>
@@ -167,66 +143,25 @@ class graph_builder {
   }
 
   /// The graph with these outputs, for `ir::to_text` (which parse_graph reads) and graph_function.
-  ir::graph graph_of(span<const graph_output> outputs) const {
-    ir::graph g = state_->graph;
-    for (const graph_output& each : outputs) {
-      detail::require_graph(state_->graph, each.value);
-      detail::add_output(g, each);
-    }
-    return g;
-  }
+  ir::graph graph_of(span<const graph_output> outputs) const;
   ir::graph graph_of(std::initializer_list<graph_output> outputs) const {
     return graph_of(span(outputs.begin(), outputs.size()));
   }
 
  private:
-  // In one place, to which handles point.
-  struct state {
-    ir::graph graph;
-    std::vector<std::function<void(graph_function&)>> bindings;
-  };
+  struct state;
 
-  int count() const { return static_cast<int>(state_->graph.argument_names.size()); }
-
-  void check_name(const std::string& name) const {
-    if (name.empty()) return;
-    if (!ir::is_identifier(name))
-      raise(graph_error("argument: '" + name + "' is no name; expected letters, digits, _ and ."));
-    for (const std::string& other : state_->graph.argument_names)
-      if (other == name) raise(graph_error("argument: there is a '" + name + "' already"));
-  }
-
+  ir::graph& graph();
   handle add_argument(const std::string& name, dtype type, const ir::symbolic_shape& shape,
-                      bool weak) {
-    const handle out(ir::argument(state_->graph, type, count(), shape, weak));
-    state_->graph.argument_names.push_back(name);
-    return out;
-  }
-
-  ir::dim dim_of(const sym& symbol) {
-    ir::dim_table& dims = state_->graph.dims;
-    const auto rejected = [&](const std::string& reason) {
-      return graph_error("symbol '" + symbol.name + "': " + reason);
-    };
-    if (!ir::is_symbol_name(symbol.name))
-      raise(
-          rejected("no name; expected letters, digits, _ and ., and not the form s0, which names "
-                   "extents without a name"));
-    const ir::extent_range range{symbol.low, symbol.high};
-    if (range.low < 0 || range.high < range.low)
-      raise(rejected("no extent is in " + ir::to_string(range)));
-    std::int64_t number = dims.find_symbol(symbol.name);
-    if (number < 0) {
-      number = static_cast<std::int64_t>(dims.described().size());
-      dims.describe(number, {symbol.name, range});
-    } else if (symbol.has_range && !(dims.symbol_range(number) == range)) {
-      raise(rejected("range " + ir::to_string(range) + " where it is known as " +
-                     ir::to_string(dims.symbol_range(number))));
-    }
-    return dims.symbol(number);
-  }
+                      bool weak);
+  ir::dim dim_of(const sym& symbol);
+  void bind_to(graph_function& f) const;
 
   std::unique_ptr<state> state_;
 };
 
 }  // namespace sinter::inline SINTER_ABI
+
+#ifndef SINTER_SEPARATE
+#include <sinter/function/graph_builder_source.hpp>
+#endif

@@ -16,7 +16,7 @@
 
 #include <sinter/exec/lowered_text.hpp>
 #include <sinter/function/bound_class.hpp>
-#include <sinter/function/graph_function.hpp>
+#include <sinter/function/graph_function_source.hpp>
 #include <sinter/function/make_schedule.hpp>
 #include <sinter/function/plan_origin.hpp>
 #include <sinter/function/program_state.hpp>
