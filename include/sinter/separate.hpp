@@ -11,6 +11,7 @@
 #include <sinter/function/calibration_source.hpp>
 #include <sinter/function/code_source.hpp>
 #include <sinter/function/evaluation_cache_source.hpp>
+#include <sinter/function/fused_programs_source.hpp>
 #include <sinter/function/graph_builder_source.hpp>
 #include <sinter/function/graph_function_source.hpp>
 #include <sinter/function/middle.hpp>

@@ -46,7 +46,7 @@ struct region_values {
 };
 
 template <ir::region R, int Node, class Values>
-[[gnu::always_inline]] inline auto evaluate_node(Values& values, std::size_t u) {
+[[gnu::always_inline]] inline auto value_of_node(Values& values, std::size_t u) {
   constexpr ir::op code = R.code(Node);
   constexpr int arity = ir::info(code).arity;
   if constexpr (code == ir::op::where)
@@ -101,15 +101,23 @@ template <ir::region R, int U>
   });
 }
 
-// All nodes, of leaves that are loaded.
+// All nodes, of leaves that are loaded. Folds rather than `unrolled`: of the time that a kernel
+// takes to compile, most is that of inlining, and a lambda per node and register has three layers
+// more.
+template <ir::region R, int Node, int U, std::size_t... Register>
+[[gnu::always_inline]] inline void evaluate_node(region_values<R, U>& values,
+                                                 std::index_sequence<Register...>) {
+  ((values.template at<R.leaf_count + Node>(Register) = value_of_node<R, Node>(values, Register)),
+   ...);
+}
+template <ir::region R, int U, std::size_t... Node>
+[[gnu::always_inline]] inline void evaluate_nodes(region_values<R, U>& values,
+                                                  std::index_sequence<Node...>) {
+  (evaluate_node<R, static_cast<int>(Node), U>(values, std::make_index_sequence<U>{}), ...);
+}
 template <ir::region R, int U>
 [[gnu::always_inline]] inline void evaluate_nodes(region_values<R, U>& values) {
-  unrolled<R.node_count>([&](auto node) __attribute__((always_inline)) {
-    constexpr int index = static_cast<int>(node());
-    unrolled<U>([&](auto u) __attribute__((always_inline)) {
-      values.template at<R.leaf_count + index>(u) = evaluate_node<R, index>(values, u);
-    });
-  });
+  evaluate_nodes<R, U>(values, std::make_index_sequence<R.node_count>{});
 }
 
 // All nodes for U registers; at(k): where those of leaf k are.

@@ -3,10 +3,10 @@
 // fused kernel per element-wise region.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 #include <sinter/exec/map_reduce.hpp>
 #include <sinter/function/program.hpp>
@@ -45,16 +45,12 @@ program_code code_for() {
 #endif
 }
 
-// A fused kernel for each region of the trace. They stand in front of the library's: of equals the
-// first is taken.
+// A fused kernel for each region of the trace.
 template <class Trace>
-void add_regions(program_code& code) {
-  std::vector<ir::instruction> own;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (own.push_back(exec::instruction_for<traced<Trace>::value.regions[I]>()), ...);
-  }(std::make_index_sequence<traced<Trace>::size.regions>{});
-  code.instructions.insert(code.instructions.begin(), own.begin(), own.end());
-}
+inline constexpr auto region_kernels = []<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array<ir::instruction, sizeof...(I)>{
+      exec::instruction_for<traced<Trace>::value.regions[I]>()...};
+}(std::make_index_sequence<traced<Trace>::size.regions>{});
 
 }  // namespace sinter::inline SINTER_ABI::detail
 

@@ -118,11 +118,12 @@ constexpr unsigned expression_dtypes() {
                                                             : known;
 }
 
-template <class E, class T>
-program_code expression_code() {
-  program_code code = code_for<expression_dtypes<E, T>()>();
-  if constexpr (TracedByCompiler<E>) add_regions<expression_trace<E>>(code);
-  return code;
+template <class E>
+constexpr span<const ir::instruction> expression_kernels() {
+  if constexpr (TracedByCompiler<E>)
+    return region_kernels<expression_trace<E>>;
+  else
+    return {};
 }
 
 template <class E, class T>
@@ -133,7 +134,8 @@ std::shared_ptr<program> program_of(const E& e, const leaf_list& leaves) {
   for (std::size_t number : leaves.number_of) key.push_back(static_cast<std::int64_t>(number));
   return programs.find_or_make(std::move(key), [&] {
     const tracing step;
-    return std::make_shared<program>(trace_expression(e, leaves), expression_code<E, T>());
+    return make_program(trace_expression(e, leaves), expression_kernels<E>(),
+                        &code_for<expression_dtypes<E, T>()>);
   });
 }
 

@@ -4,10 +4,7 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -16,6 +13,7 @@
 
 #include <sinter/function/code.hpp>
 #include <sinter/function/frozen.hpp>
+#include <sinter/function/fused_programs.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/function/results.hpp>
 #include <sinter/function/trace.hpp>
@@ -23,6 +21,22 @@
 #include <sinter/support/operands_fit.hpp>
 
 namespace sinter::inline SINTER_ABI {
+
+namespace detail {
+
+template <class Trace>
+constexpr program_recipe make_recipe() {
+  if constexpr (ConstantTrace<Trace>)
+    return {traced<Trace>::value.words, traced<Trace>::value.customs, region_kernels<Trace>,
+            nullptr, &code_for<traced<Trace>::value.dtypes>};
+  else
+    return {{}, {}, {}, &Trace::run, &all_code<>};
+}
+
+template <class Trace>
+inline constexpr program_recipe recipe_of = make_recipe<Trace>();
+
+}  // namespace detail
 
 /// A fused function. All its state (e-graphs, plans, arenas) lives in this object. It may be called
 /// from several threads at once. `F` is a captureless lambda over handles; what varies is an
@@ -38,9 +52,7 @@ class fused {
                 "sinter: a fused lambda must not capture; pass what varies as an argument");
 
  public:
-  explicit fused(const program_options& options = {}) : state_(std::make_unique<state>()) {
-    state_->options = options;
-  }
+  explicit fused(const program_options& options = {}) : programs_(options) {}
 
   /// Calls the function: tensors, views, structs of tensors (expr/structure.hpp; all of them also
   /// `frozen`) and C++ scalars in; out comes what the lambda returns and does not assign: one
@@ -155,12 +167,7 @@ class fused {
 
   /// Writes all plans that are kept into a file, which takes its name when all of it is there.
   /// Throws io_error.
-  void save_plans(const std::string& path) const {
-    std::vector<const program*> programs;
-    for (const entry* e = state_->known; e != nullptr; e = e->older.get())
-      programs.push_back(e->made.get());
-    detail::save_plans(path, programs);
-  }
+  void save_plans(const std::string& path) const { programs_.save_plans(path); }
 
   /// Reads plans that another run of the program saved: calls with extents of their buckets then
   /// neither saturate nor plan, and give the same bits. Throws io_error, and loads nothing, if the
@@ -171,20 +178,10 @@ class fused {
   /// the function is called from other threads.
   template <detail::FusedArgument... A>
   void load_plans(const std::string& path, [[maybe_unused]] A&&... like) {
-    const std::shared_ptr<const detail::plan_file> file = detail::read_plans(path, state_->options);
-    const auto take = [](program& p, const detail::plan_file& from) { return p.load_plans(from); };
-    if constexpr (sizeof...(A) > 0) {
-      program& p = program_for<trace_of<A...>>();
-      if (take(p, *file) == 0)
-        raise(io_error("load_plans: " + path + " has no plan of this function"));
-      for (const entry* e = state_->known; e != nullptr; e = e->older.get())
-        if (e->made.get() != &p) take(*e->made, *file);
-    } else {
-      for (const entry* e = state_->known; e != nullptr; e = e->older.get()) take(*e->made, *file);
-    }
-    const std::scoped_lock lock(state_->mutex);
-    state_->plans = file;
-    state_->take_plans = take;
+    if constexpr (sizeof...(A) > 0)
+      programs_.load_plans(path, &detail::recipe_of<trace_of<A...>>);
+    else
+      programs_.load_plans(path, nullptr);
   }
 
   /// The saturated e-graph for arguments of these shapes, as a program that egglog replays: a
@@ -197,32 +194,9 @@ class fused {
   }
 
   /// Counts of saturations, extractions and calls, over all dtypes the function was called with.
-  program_statistics statistics() const {
-    program_statistics total;
-    for (const entry* e = state_->known; e != nullptr; e = e->older.get())
-      total += e->made->statistics();
-    return total;
-  }
+  program_statistics statistics() const { return programs_.statistics(); }
 
  private:
-  // Of one combination of argument types. Its key is the address of something that exists once per
-  // trace.
-  struct entry {
-    const void* trace;
-    std::unique_ptr<program> made;
-    std::unique_ptr<entry> older;
-  };
-  struct state {
-    program_options options;
-    std::mutex mutex;  // of who adds an entry
-    std::unique_ptr<entry> newest;
-    // The same, for calls, which take no lock: an entry stays as it was when it became known.
-    std::atomic<const entry*> known{nullptr};
-    // What load_plans read, for programs that are made later.
-    std::shared_ptr<const detail::plan_file> plans;
-    std::size_t (*take_plans)(program&, const detail::plan_file&) = nullptr;
-  };
-
   template <class... A>
   using trace_of = detail::function_trace<F, decltype(detail::traced_argument<A>())...>;
 
@@ -244,51 +218,13 @@ class fused {
       return {};
   }
 
-  // The program for these argument types.
-  template <class Trace>
-  program& program_for() {
-    if (program* known = find_program<Trace>()) return *known;
-    const std::scoped_lock lock(state_->mutex);
-    if (program* known = find_program<Trace>()) return *known;  // meanwhile
-    std::unique_ptr<program> made = make_program<Trace>();
-    if (state_->plans != nullptr) state_->take_plans(*made, *state_->plans);
-    state_->newest = std::unique_ptr<entry>(
-        new entry{&key_of<Trace>, std::move(made), std::move(state_->newest)});
-    state_->known.store(state_->newest.get(), std::memory_order_release);
-    return *state_->newest->made;
-  }
-
-  template <class Trace>
-  program* find_program() const {
-    const entry* e = state_->known.load(std::memory_order_acquire);
-    while (e != nullptr && e->trace != &key_of<Trace>) e = e->older.get();
-    return e == nullptr ? nullptr : e->made.get();
-  }
-
-  template <class Trace>
-  std::unique_ptr<program> make_program() const {
-    const detail::tracing step;
-    if constexpr (detail::ConstantTrace<Trace>) {
-      program_code code = detail::code_for<detail::traced<Trace>::value.dtypes>();
-      detail::add_regions<Trace>(code);
-      return std::make_unique<program>(
-          ir::thaw(detail::traced<Trace>::value.words, detail::traced<Trace>::value.customs),
-          std::move(code), state_->options);
-    } else {
-      return std::make_unique<program>(Trace::run(), detail::all_code(), state_->options);
-    }
-  }
-
-  template <class Trace>
-  static constexpr char key_of = 0;
-
   template <class... A, class Body>
   auto with_call(Body body, std::remove_reference_t<A>&... arguments) {
     using trace = trace_of<A...>;
     constexpr ir::fault fault = detail::fault_of<trace>();
     static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
                   "sinter: the operands of an op do not fit together (fault, op, left, right)");
-    program& p = program_for<trace>();
+    program& p = programs_.of(detail::recipe_of<trace>);
     const auto stored = std::tuple{detail::stored_argument(arguments)...};
     std::array<detail::argument_memory, trace::specs.size()> memory{};
     std::apply(
@@ -381,7 +317,7 @@ class fused {
     }
   }
 
-  std::unique_ptr<state> state_;
+  detail::fused_programs programs_;
 };
 
 /// A lambda that is traced by the first call in any case: `fuse(trace_in_first_call([](auto x) {

@@ -16,6 +16,7 @@
 
 #include <sinter/exec/lowered_text.hpp>
 #include <sinter/function/bound_class.hpp>
+#include <sinter/function/fused_programs_source.hpp>
 #include <sinter/function/graph_function_source.hpp>
 #include <sinter/function/make_schedule.hpp>
 #include <sinter/function/plan_origin.hpp>
@@ -270,6 +271,26 @@ SINTER_INLINE void graph_function::load_plans(const std::string& path) const {
 }
 
 namespace detail {
+
+SINTER_INLINE void fused_programs::save_plans(const std::string& path) const {
+  std::vector<const program*> programs;
+  state_->for_each([&](const program& each) { programs.push_back(&each); });
+  detail::save_plans(path, programs);
+}
+
+SINTER_INLINE void fused_programs::load_plans(const std::string& path, const program_recipe* like) {
+  const std::shared_ptr<const plan_file> file = read_plans(path, state_->options);
+  const auto take = [](program& p, const plan_file& from) { return p.load_plans(from); };
+  program* const wanted = like != nullptr ? &of(*like) : nullptr;
+  if (wanted != nullptr && take(*wanted, *file) == 0)
+    raise(io_error("load_plans: " + path + " has no plan of this function"));
+  state_->for_each([&](program& each) {
+    if (&each != wanted) take(each, *file);
+  });
+  const std::scoped_lock lock(state_->mutex);
+  state_->plans = file;
+  state_->take_plans = take;
+}
 
 SINTER_INLINE void save_plans(const std::string& path, span<const program* const> programs) {
   plan_file file{this_origin(), {}};

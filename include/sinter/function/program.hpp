@@ -327,6 +327,11 @@ class program {
 
 namespace detail {
 
+// The program of a traced graph. Kernels of its own stand in front of the library's: of equals the
+// first is taken.
+std::shared_ptr<program> make_program(ir::graph traced, span<const ir::instruction> own,
+                                      program_code (*library)(), program_options options = {});
+
 // In plans_source.hpp. Throw io_error: where the file cannot be written, or cannot be read, is
 // damaged, or belongs to another version, instruction set, processor or other options.
 void save_plans(const std::string& path, span<const program* const> programs);

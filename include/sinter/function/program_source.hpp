@@ -113,6 +113,19 @@ SINTER_INLINE program::program(ir::graph traced, program_code code, program_opti
 
 SINTER_INLINE program::~program() = default;
 
+namespace detail {
+
+SINTER_INLINE std::shared_ptr<program> make_program(ir::graph traced,
+                                                    span<const ir::instruction> own,
+                                                    program_code (*library)(),
+                                                    program_options options) {
+  program_code code = library();
+  code.instructions.insert(code.instructions.begin(), own.begin(), own.end());
+  return std::make_shared<program>(std::move(traced), std::move(code), std::move(options));
+}
+
+}  // namespace detail
+
 SINTER_INLINE program::prepared_call::prepared_call(program& owner,
                                                     span<const detail::argument_memory> arguments,
                                                     span<const std::int64_t> symbols)
