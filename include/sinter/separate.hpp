@@ -8,6 +8,7 @@
 #endif
 
 #include <sinter/files/npy_source.hpp>
+#include <sinter/function/arguments_source.hpp>
 #include <sinter/function/calibration_source.hpp>
 #include <sinter/function/code_source.hpp>
 #include <sinter/function/evaluation_cache_source.hpp>

@@ -146,15 +146,16 @@ class custom_nest {
       interpret({in.begin(), in.size()}, out);
   }
 
-  // In double, by what the op says it is.
+  // In double, by what the op says it is. By pointers: a std::span of every dtype takes GCC 12 a
+  // third of a second.
   void interpret(std::span<const ir::custom_input> in, const ir::custom_output& out) const {
     std::vector<ir::reference_tensor> operands;
     for (const ir::custom_input& x : in) {
       operands.push_back(ir::filled(x.type, {x.shape.begin(), x.shape.end()}, 0));
       dispatch(x.type, [&]<class T>(std::type_identity<T>) {
-        std::size_t i = 0;
-        for (T element : x.template as<T>())
-          operands.back().data[i++] = static_cast<double>(element);
+        const T* const from = static_cast<const T*>(x.data);
+        for (std::size_t i = 0; i < operands.back().data.size(); ++i)
+          operands.back().data[i] = static_cast<double>(from[i]);
       });
     }
     std::vector<const ir::reference_tensor*> pointers;
@@ -162,8 +163,8 @@ class custom_nest {
     ir::reference_tensor result = ir::filled(out.type, {out.shape.begin(), out.shape.end()}, 0);
     ir::interpret_custom(*nest_->custom, pointers, result, nest_->custom_attributes);
     dispatch(out.type, [&]<class T>(std::type_identity<T>) {
-      std::size_t i = 0;
-      for (T& element : out.template as<T>()) element = static_cast<T>(result.data[i++]);
+      T* const to = static_cast<T*>(out.data);
+      for (std::size_t i = 0; i < result.data.size(); ++i) to[i] = static_cast<T>(result.data[i]);
     });
   }
 

@@ -7,13 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <type_traits>
 
 #include <sinter/expr/handle.hpp>
 #include <sinter/expr/structure.hpp>
 #include <sinter/function/program.hpp>
-#include <sinter/support/error.hpp>
 #include <sinter/support/span.hpp>
 #include <sinter/tensor/tensor.hpp>
 #include <sinter/tensor/view.hpp>
@@ -291,14 +289,14 @@ void touch_assigned(const std::array<bool, N>& is_assigned, std::size_t& at, A& 
   }
 }
 
-// What an assignment needs of its argument.
-inline void require_assignable(const argument_memory& m, const void* target, std::size_t number) {
-  if (target == nullptr && m.bytes != 0)
-    raise(graph_error("assign: argument " + std::to_string(number) +
-                      " is const, a scalar or a temporary; expected a tensor that may change"));
-  if (m.strides != row_major_strides(m.shape) && m.bytes != 0)
-    raise(shape_error("assign: argument " + std::to_string(number) + " of shape " +
-                      to_string(m.shape) + " is a strided view; expected contiguous memory"));
-}
+// In arguments_source.hpp: where the outputs go that are assigned. `assigned` has the argument of
+// each output, or -1; targets[a] is the memory of argument a, or null if it may not be written,
+// which throws graph_error.
+void write_assigned(span<const int> assigned, span<const argument_memory> arguments,
+                    span<void* const> targets, span<output_memory> out);
 
 }  // namespace sinter::inline SINTER_ABI::detail
+
+#ifndef SINTER_SEPARATE
+#include <sinter/function/arguments_source.hpp>
+#endif

@@ -22,6 +22,7 @@
 #include <sinter/graph/build.hpp>
 #include <sinter/plan/machine_text.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/plan/op_work.hpp>
 #include <sinter/support/cache_directory.hpp>
 #include <sinter/support/debug.hpp>
 #include <sinter/support/text_file.hpp>

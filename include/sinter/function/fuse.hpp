@@ -287,12 +287,7 @@ class fused {
   static auto finish(program& p, program::prepared_call& c, const Memory& memory,
                      const Targets& targets, Outputs& out, const Numbers& numbers,
                      std::tuple<Out&...>& given, Fresh fresh) {
-    for (std::size_t k = 0; k < out.size(); ++k) {
-      if (p.assigned()[k] < 0) continue;
-      const auto a = static_cast<std::size_t>(p.assigned()[k]);
-      detail::require_assignable(memory[a], targets[a], a);
-      out[k] = {targets[a], memory[a].bytes};
-    }
+    detail::write_assigned(p.assigned(), memory, targets, out);
     if constexpr (sizeof...(Out) > 0) {
       static_assert(sizeof...(Out) == Trace::value_count,
                     "sinter: into() must name as many tensors as the function has results that are "

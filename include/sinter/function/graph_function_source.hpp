@@ -139,12 +139,10 @@ struct graph_function::call {
     const std::vector<int>& assigned = owner.program->assigned();
     std::vector<detail::output_memory> out(assigned.size());
     for (std::size_t i = 0; i < results.size(); ++i) out[owner.results[i]] = results[i];
-    for (std::size_t k = 0; k < assigned.size(); ++k) {
-      if (assigned[k] < 0) continue;
-      const auto a = static_cast<std::size_t>(assigned[k]);
-      detail::require_assignable(memory[a], targets[a]->target(), a);
-      out[k] = {targets[a]->target(), memory[a].bytes};
-    }
+    std::vector<void*> writable(targets.size());
+    for (std::size_t i = 0; i < targets.size(); ++i)
+      if (targets[i] != nullptr) writable[i] = targets[i]->target();
+    detail::write_assigned(assigned, memory, writable, out);
     for (int a : assigned)
       if (a >= 0) targets[static_cast<std::size_t>(a)]->touch();
     owner.program->run(prepared, memory, out);

@@ -9,7 +9,7 @@
 
 #include <sinter/plan/candidate_nest.hpp>
 #include <sinter/plan/division.hpp>
-#include <sinter/plan/machine.hpp>
+#include <sinter/plan/op_work.hpp>
 #include <sinter/plan/view.hpp>
 #include <sinter/plan/winograd.hpp>
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <sinter/plan/nest_policy.hpp>
+#include <sinter/plan/op_work.hpp>
 #include <sinter/plan/values.hpp>
 #include <sinter/plan/view.hpp>
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <sinter/plan/cut.hpp>
+#include <sinter/plan/op_work.hpp>
 #include <sinter/plan/values.hpp>
 #include <sinter/plan/view.hpp>
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include <sinter/plan/machine.hpp>
+#include <sinter/plan/op_work.hpp>
 #include <sinter/rules/language.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {

@@ -17,10 +17,12 @@ class recently_used {
  public:
   /// The value of this key, which has now been used, or null.
   Value* find(const Key& key) {
-    const auto found = std::ranges::find(entries_, key, &entry::key);
-    if (found == entries_.end()) return nullptr;
-    found->last_use = ++clock_;
-    return &found->value;
+    for (entry& each : entries_) {
+      if (!(each.key == key)) continue;
+      each.last_use = ++clock_;
+      return &each.value;
+    }
+    return nullptr;
   }
 
   /// Adds a key that is not there, and drops others until there are at most `limit` (at least one:
@@ -28,7 +30,9 @@ class recently_used {
   std::size_t add(Key key, Value value, std::size_t limit) {
     std::size_t dropped = 0;
     for (; entries_.size() >= std::max<std::size_t>(1, limit); ++dropped)
-      entries_.erase(std::ranges::min_element(entries_, {}, &entry::last_use));
+      entries_.erase(
+          std::min_element(entries_.begin(), entries_.end(),
+                           [](const entry& a, const entry& b) { return a.last_use < b.last_use; }));
     entries_.push_back({std::move(key), std::move(value), ++clock_});
     return dropped;
   }
