@@ -59,10 +59,10 @@ template <Floating T>
   // same for all n of a sign.
   constexpr bool narrow = sizeof(T) == 4;
   constexpr T bias = float_format<T>::round_to_exponent, middle = narrow ? T(64) : T(512);
-  const simd_mask<T> small = n < simd<T>(T(0));
+  const simd_mask<T> negative = n < simd<T>(T(0));
   const simd<T> first =
-      power_of_two<T>(n + select<T>(small, simd<T>(bias + middle), simd<T>(bias - middle)));
-  const simd<T> second = select<T>(small, simd<T>(narrow ? T(0x1p-64) : T(0x1p-512)),
+      power_of_two<T>(n + select<T>(negative, simd<T>(bias + middle), simd<T>(bias - middle)));
+  const simd<T> second = select<T>(negative, simd<T>(narrow ? T(0x1p-64) : T(0x1p-512)),
                                    simd<T>(narrow ? T(0x1p64) : T(0x1p512)));
   return mul<T>(mul<T>(p, first), second);
 #endif
