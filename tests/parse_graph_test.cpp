@@ -323,3 +323,17 @@ TEST_CASE("a negative extent of a bound graph is told as it is") {
   CAPTURE(message);
   CHECK(message.find("f32[-3, 3]") != std::string::npos);
 }
+
+// Inference computes extents, and read behind those that are bound.
+TEST_CASE("a symbol without an extent is refused where a node of a bound graph has it") {
+  std::string message;
+  try {
+    ir::parse_bound_graph(
+        "%0 = argument {number: 0} : f32[s0]\n%1 = argument {number: 1} : f32[s900, 3]\n"
+        "output: %0\nbound: s0 = 4\n");
+  } catch (const graph_error& e) {
+    message = e.what();
+  }
+  CAPTURE(message);
+  CHECK(message.find("line 2, column 1: a symbol has no extent") != std::string::npos);
+}

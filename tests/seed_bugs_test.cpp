@@ -21,6 +21,7 @@
 #include "support/run_graph.hpp"
 #include "support/sanitized.hpp"
 #include <sinter/autodiff/expand.hpp>
+#include <sinter/graph/verify.hpp>
 #include <sinter/plan/memory.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/rules/saturate.hpp>

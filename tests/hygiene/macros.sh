@@ -40,7 +40,7 @@ count=$(printf '%s\n' "$own" | grep -c .)
 [ "$count" -le 12 ] || fail "$count macros, expected at most 12:" "$own"
 
 # linux, unix: -std=gnu++20; major, minor, makedev: sys/sysmacros.h; B0: termios.h; DOMAIN to TLOSS: math.h; the others:
-# windows.h (its min and max are functions of ours; NOMINMAX takes them away). Lines that begin with a dot are style sheets.
+# windows.h (its min and max are functions of ours; NOMINMAX takes them away). A dot begins the lines of style sheets.
 used=$(find "$include/sinter" -name '*.hpp' -exec sed 's|//.*||; s|"[^"]*"||g; /^#include/d; /^\./d' {} + |
   grep -owE 'linux|unix|i386|major|minor|makedev|B0|DOMAIN|SING|OVERFLOW|UNDERFLOW|PLOSS|TLOSS|small|near|far|'\
 'hyper|interface|pascal|cdecl|CALLBACK|CONST|VOID|BOOL|TRUE|FALSE|IN|OUT|OPTIONAL|ERROR|NO_ERROR|DELETE|STRICT|THIS|'\

@@ -160,11 +160,15 @@ class graph_parser {
   dim known_extent() {
     const std::size_t start = in_.place();
     const dim out = in_.extent();
+    require_known_symbols(start);
+    return out;
+  }
+  // Before any extent is computed: a text may name symbols that no "bound:" line does.
+  void require_known_symbols(std::size_t start) {
     for (std::size_t i = 0; i < g_.dims.size(); ++i)
       if (const dim d = dim::expression(i); g_.dims.kind(d) == dim_kind::symbol)
         if (static_cast<std::size_t>(g_.dims.operands(d)[0]) >= g_.symbol_values.size())
           in_.fail_at(start, "a symbol has no extent");
-    return out;
   }
 
   // output: %5 -> argument 1
@@ -219,6 +223,7 @@ class graph_parser {
     in_attribute_ = false;
     const dtype type = read_attributes(n);
     const symbolic_shape shape = in_.shape();
+    if (bound_) require_known_symbols(start);
     nodes_[number] = add(n, type, shape, start);
   }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <sinter/function/graph_builder.hpp>
+#include <sinter/graph/symbol_name.hpp>
 #include <sinter/onnx/number.hpp>
 #include <sinter/onnx/tensor.hpp>
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <sinter/graph/symbol_name.hpp>
 #include <sinter/onnx/model.hpp>
 #include <sinter/onnx/operators.hpp>
 
