@@ -101,15 +101,15 @@ class stated_options {
   // matrix the launch is not counted, and a copy into an output not at all.
   void check_cost(const plan_record& p, const std::vector<planning::schedule>& schedules) const {
     require_sound(p.cost_bound <= p.cost * (1 + 1e-9), "the bound is above the cost");
-    double takes = 0, copies = 0;
+    double takes = 0, copies = 0, slack = 0;
     for (const planning::schedule& s : schedules)
       for (const planning::nest& n : s.plan.nests) {
         const bool packs = n.kind == planning::nest_kind::pack;
         const double own = n.predicted_nanoseconds - (packs ? machine_.launch : 0);
+        slack += 1e-3 + 1e-9 * own;  // costs are rounded: planning::rounded_cost
         takes += s.once || packs ? own / planning::calls_per_preparation : own;
         if (n.kind == planning::nest_kind::tile && n.body.size() == 1) copies += own;
       }
-    const double slack = 0x1p-23 * (1 + takes);  // costs are rounded: planning::rounded_cost
     require_sound(p.cost <= takes + slack && p.cost >= takes - copies - slack,
                   "the cost is not that of the nests");
   }

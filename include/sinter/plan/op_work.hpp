@@ -2,6 +2,8 @@
 // What bytes, ops and superinstructions cost on a machine, per byte and per element.
 #pragma once
 
+#include <cmath>
+
 #include <sinter/graph/accumulator_program.hpp>
 #include <sinter/graph/custom.hpp>
 #include <sinter/graph/op.hpp>
@@ -18,12 +20,12 @@ inline double byte_cost(double bytes, const machine& m) {
   return m.dram_byte;
 }
 
-// A cost with 24 bits. What compilers contract to fused multiply-adds differs in the last of 53: of
-// two nests that take the same time each build would choose its own. And in double, sums of such
-// numbers are exact, in whatever order.
-inline double rounded_cost(double nanoseconds) {
-  return static_cast<double>(static_cast<float>(nanoseconds));
-}
+// A cost in whole picoseconds, and work per element in 1e-9 ns. What compilers contract to fused
+// multiply-adds differs in the last of 53 bits: of two nests that take the same time each build
+// would choose its own. Decimals, as a machine's figures are, leave equal what is equal: with 24
+// bits instead, plans of a training step took 4.6 ms to choose instead of 2.5.
+inline double rounded_cost(double nanoseconds) { return std::round(nanoseconds * 1e3) / 1e3; }
+inline double rounded_work(double nanoseconds) { return std::round(nanoseconds * 1e9) / 1e9; }
 
 // f64 vectors hold half as many elements; small integers and bools run through scalar loops that
 // compilers vectorise.

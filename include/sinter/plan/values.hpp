@@ -202,7 +202,7 @@ class value_graph {
       } else {
         f.work = micro_work(f.code, v.type, machine_);
       }
-      f.work = rounded_cost(f.work);
+      f.work = rounded_work(f.work);
       v.forms.push_back(std::move(f));
     }
     if (v.forms.empty()) return postponed_.push_back(id);

@@ -27,9 +27,9 @@ inline void advise_huge_pages([[maybe_unused]] void* first, [[maybe_unused]] std
 #if defined(__linux__)
   // Whole pages of this block alone, whose size divides 64 KiB on every machine.
   constexpr std::uintptr_t unit = std::uintptr_t{1} << 16;
-  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(first) + unit - 1) / unit * unit;
-  const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(first) + bytes) / unit * unit;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  const auto at = reinterpret_cast<std::uintptr_t>(first);
+  const std::uintptr_t begin = (at + unit - 1) / unit * unit, end = (at + bytes) / unit * unit;
+  if (begin < end) madvise(static_cast<char*>(first) + (begin - at), end - begin, MADV_HUGEPAGE);
 #endif
 }
 
