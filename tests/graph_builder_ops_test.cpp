@@ -94,7 +94,10 @@ const named_case cases[] = {
     {"softsign", [](const operands& o) { return sn::softsign(o.x); }},
     {"mish", [](const operands& o) { return sn::mish(o.x); }},
     {"tan", [](const operands& o) { return sn::tan(o.x); }},
-    {"tile", [](const operands& o) { return sn::tile(o.x, {2, 1}); }},
+    {"tile",
+     [](const operands& o) {
+       return sn::tile(o.x, {2, 1});
+     }},
     {"cumsum", [](const operands& o) { return sn::cumsum(o.x, 1); }},
     {"sum", [](const operands& o) { return sn::sum(o.x, 0); }},
     {"prod", [](const operands& o) { return sn::prod(o.x, 1); }},

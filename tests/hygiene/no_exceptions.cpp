@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Compiled with -fno-exceptions -fno-rtti: a fused function runs and the e-graph stops at its limit;
-// called with the argument "fail", shapes that do not fit end the program through the handler.
+// Compiled with -fno-exceptions -fno-rtti: a fused function runs and the e-graph stops at its
+// limit; called with the argument "fail", shapes that do not fit end the program through the
+// handler.
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>

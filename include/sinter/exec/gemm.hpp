@@ -20,6 +20,7 @@
 #include <Eigen/Core>
 // clang-format on
 
+#include <sinter/exec/cache_lines.hpp>
 #include <sinter/exec/copy.hpp>
 #include <sinter/exec/gathered_mapper.hpp>
 #include <sinter/exec/gemv.hpp>
@@ -105,18 +106,13 @@ constexpr gemm_blocking blocking_of(std::int64_t m, std::int64_t n, std::int64_t
   return {depth, std::min(n, most_panel), std::min(m, most_slab)};
 }
 
-// Whole cache lines, so that both packed blocks are aligned.
-constexpr std::size_t round_to_line(std::int64_t bytes) {
-  return (static_cast<std::size_t>(bytes) + 63) / 64 * 64;
-}
-
 template <class T>
 constexpr std::size_t packed_b_bytes(const gemm_blocking& blocking) {
-  return round_to_line(blocking.depth * blocking.panel * static_cast<std::int64_t>(sizeof(T)));
+  return round_to_lines(static_cast<std::size_t>(blocking.depth * blocking.panel) * sizeof(T));
 }
 template <class T>
 constexpr std::size_t packed_a_bytes(const gemm_blocking& blocking) {
-  return round_to_line(blocking.depth * blocking.slab * static_cast<std::int64_t>(sizeof(T)));
+  return round_to_lines(static_cast<std::size_t>(blocking.depth * blocking.slab) * sizeof(T));
 }
 
 // Whole lines, so that every panel is aligned.
@@ -358,8 +354,7 @@ inline std::size_t gemm_workspace_bytes(dtype type, std::int64_t m, std::int64_t
     auto blocking = detail::blocking_of(m, n, k);
     blocking.depth = std::min(k, detail::most_depth);  // a smaller k may be cut less evenly
     // The strided operand and result of a product with a vector; a part of the shape may be one.
-    const auto vectors =
-        detail::round_to_line((k + std::max(m, n)) * static_cast<std::int64_t>(sizeof(T)));
+    const auto vectors = round_to_lines(static_cast<std::size_t>(k + std::max(m, n)) * sizeof(T));
     return std::max(vectors,
                     detail::packed_b_bytes<T>(blocking) + detail::packed_a_bytes<T>(blocking));
   };

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <sinter/exec/cache_lines.hpp>
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/nest.hpp>
 
@@ -48,7 +49,6 @@ struct run_memory {
   }
 };
 
-constexpr std::size_t round_to_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 constexpr std::int64_t round_up_to(std::int64_t a, std::int64_t unit) {
   return divide_up(a, unit) * unit;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <sinter/exec/cache_lines.hpp>
 #include <sinter/exec/slot_assigner.hpp>
 #include <sinter/exec/tile_program.hpp>
 
@@ -49,7 +50,7 @@ class tile_places {
   // Bytes for the accumulators of one reduction: where they begin.
   std::size_t accumulators(std::size_t bytes) {
     const std::size_t begin = accumulators_;
-    accumulators_ += round_up(bytes);
+    accumulators_ += round_to_lines(bytes);
     return begin;
   }
   static std::uint8_t size_byte(dtype type) { return static_cast<std::uint8_t>(size_of(type)); }
@@ -71,14 +72,14 @@ class tile_places {
         static_cast<std::size_t>(p.tile_rows * std::max<std::int64_t>(1, p.chunk));
     // One line more: slots that lie whole pages apart make loads wait for unrelated stores (4 KiB
     // aliasing).
-    p.slot_bytes = round_up(elements * largest) + 64;
+    p.slot_bytes = round_to_lines(elements * largest) + 64;
     constexpr auto padding = static_cast<std::size_t>(row_padding);
     p.row_slot_bytes = (rows + padding - 1) / padding * padding * 8;
-    std::size_t end = round_up(p.streams.size() * (rows + 1) *
-                               sizeof(std::int64_t));  // offsets of rows, and of the next
+    std::size_t end = round_to_lines(p.streams.size() * (rows + 1) *
+                                     sizeof(std::int64_t));  // offsets of rows, and of the next
     const auto take = [&](std::size_t bytes) {
       const std::size_t begin = end;
-      end += round_up(bytes);
+      end += round_to_lines(bytes);
       return begin;
     };
     p.rows_offset = take(static_cast<std::size_t>(row_slots_) * p.row_slot_bytes);
@@ -95,8 +96,6 @@ class tile_places {
 
  private:
   using memory = location::memory;
-
-  static std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
   std::vector<std::uint8_t> kept_sizes_;
   slot_assigner slots_;

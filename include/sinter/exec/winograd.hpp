@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include <sinter/exec/cache_lines.hpp>
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/winograd.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -117,8 +118,8 @@ constexpr std::size_t winograd_workspace_bytes(const planning::winograd_extents&
                                                const planning::winograd_units& units,
                                                std::int64_t element_bytes) {
   const std::int64_t filters = 16 * winograd_filter_pitch(blocks);
-  return static_cast<std::size_t>(planning::whole_units(
-      std::max(winograd_workspace(of, blocks, units).elements(), filters) * element_bytes, 64));
+  return round_to_lines(static_cast<std::size_t>(
+      std::max(winograd_workspace(of, blocks, units).elements(), filters) * element_bytes));
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <sinter/function/plan_cache.hpp>
+#include <sinter/function/cache_statistics.hpp>
 #include <sinter/function/program.hpp>
 
 namespace sinter::inline SINTER_ABI {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What lies behind the narrow waist of program.hpp, and what reports of it. Headers of it include
-// what they need of each other, so that each stands on its own; who calls a program includes code.hpp.
+// what they need of each other, so that each stands on its own; who calls a program includes
+// code.hpp.
 #pragma once
 
 #include <sinter/function/debug_report.hpp>

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include <sinter/function/plan_cache.hpp>
+#include <sinter/function/cache_statistics.hpp>
 #include <sinter/function/program.hpp>
 #include <sinter/support/recently_used.hpp>
 

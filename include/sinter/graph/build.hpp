@@ -13,6 +13,7 @@
 #include <initializer_list>
 
 #include <sinter/graph/infer.hpp>
+#include <sinter/graph/wrap.hpp>
 #include <sinter/support/span.hpp>
 #include <sinter/tensor/promotion.hpp>
 
@@ -37,10 +38,7 @@ constexpr double kept_of(dtype type, double x) {
   if (is_floating(type) || is_wide_integer(type)) return x;
   if (type == dtype::boolean) return x != 0 ? 1 : 0;
   const std::int64_t whole = x > -0x1p63 && x < 0x1p63 ? static_cast<std::int64_t>(x) : 0;
-  return dispatch(type, [&]<class T>(std::type_identity<T>) -> double {
-    if constexpr (std::is_integral_v<T>) return static_cast<double>(static_cast<T>(whole));
-    return x;
-  });
+  return wrap(type, static_cast<std::uint64_t>(whole));
 }
 
 /// A scalar constant. An integer takes x truncated toward zero: an i64 or u64 must have x in its

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include <sinter/graph/op.hpp>
+#include <sinter/graph/wrap.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
@@ -28,19 +29,8 @@ inline std::int64_t integer_bits(double x) {
                                    : truncate_to_i64(x);
 }
 
-/// The value that an integer dtype keeps of x (its low bits), as a double.
-inline double wrap(dtype type, std::uint64_t x) {
-  return dispatch(type, [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, bool>)
-      return x != 0 ? 1.0 : 0.0;
-    else if constexpr (std::is_integral_v<T>)
-      return static_cast<double>(static_cast<T>(x));
-    else
-      return static_cast<double>(static_cast<std::int64_t>(x));
-  });
-}
-
-/// The same for an integer that is held in a double, such as a sum of integers.
+/// The value that an integer dtype keeps of an integer that is held in a double, such as a sum of
+/// integers.
 inline double wrap(dtype type, double x) {
   return is_floating(type) ? x : wrap(type, static_cast<std::uint64_t>(integer_bits(x)));
 }

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Whole cache lines: what blocks of scratch memory, and packed operands, are rounded up to, so that
+// all that follows them is aligned for every register.
+#pragma once
+
+#include <cstddef>
+
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::exec {
+
+constexpr std::size_t round_to_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace sinter::inline SINTER_ABI::exec
