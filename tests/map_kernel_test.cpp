@@ -379,12 +379,13 @@ TEST_CASE_TEMPLATE(
                      size = static_cast<std::int64_t>(sizeof(T));
           const std::int64_t steps[] = {one_x ? size : bytes, one_y ? size : bytes, size};
           const void* operands[] = {one_x ? ones : &x[shift], one_y ? ones : &y[shift], scalars};
-          exec::map_rows_kernel<r>({static_cast<std::int64_t>(n),
-                                    {static_cast<std::uint16_t>(single), streaming, false},
-                                    static_cast<std::int64_t>(rows),
-                                    steps,
-                                    bytes},
-                                   operands, to);
+          exec::map_rows_kernel<r>(
+              {static_cast<std::int64_t>(n),
+               {static_cast<std::uint16_t>(single), streaming, single % 2 == 0},
+               static_cast<std::int64_t>(rows),
+               steps,
+               bytes},
+              operands, to);
           for (std::size_t row = 0; row < rows; ++row) {
             const std::vector<T> spread(n, ones[row]);
             const void* whole[] = {one_x ? spread.data() : &x[row * pitch + shift],

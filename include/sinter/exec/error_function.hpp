@@ -113,7 +113,7 @@ template <Floating T>
         size, 1, 2.9739356664049783, 4.0353859404845309, 3.2783230026958923, 1.7543158144726043,
         0.63817762163139091, 0.15582623642319465, 0.023744396465725955, 0.00178962939735718);
     const simd<T> quotient = select<T>(is_small, mul<T>(mul<T>(size, z), p_small),
-                                       mul<T>(exp<T>(negate<T>(z)), p_large)) /
+                                       mul<T>(detail::exp_of_negative<T>(z), p_large)) /
                              select<T>(is_small, q_small, q_large);
     const simd<T> near_zero = fma<T>(size, T(1.1283791670955125739), quotient);
     return flip_sign<T>(select<T>(is_small, near_zero, simd<T>(T(1)) - quotient), x);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <sinter/exec/elementwise.hpp>
+#include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
 
@@ -98,6 +99,16 @@ template <ir::region R, int U>
                                                 const leaf_pointers<R>& leaf) {
   unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
     if constexpr (R.is_scalar(k)) values.number[k][0] = simd<region_type<R>>(*leaf[k]);
+  });
+}
+
+// What is behind U registers of the leaves from element `begin` on.
+template <ir::region R, int U>
+[[gnu::always_inline]] inline void fetch_leaves(const leaf_pointers<R>& leaf, std::int64_t begin) {
+  using T = region_type<R>;
+  constexpr std::size_t bytes = std::size_t{U} * sizeof(simd<T>);
+  unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
+    if constexpr (!R.is_scalar(k)) fetch_ahead<bytes>(leaf[k] + begin);
   });
 }
 

@@ -68,11 +68,17 @@ template <Floating T>
 #endif
 }
 
-// x - n log 2 after Cody and Waite: n times the first part of log 2 is exact.
-template <Floating T>
+// The sign of an exponent: e^-x takes no instruction more than e^x, and has the same bits as e^x of
+// what was negated. (silu of 4,096 f32 on a Xeon: 1.36 µs with the negation, 1.25 without.)
+enum class exponent : int { positive = 1, negative = -1 };
+
+// x - n log 2, or -x - n log 2, after Cody and Waite: n times the first part of log 2 is exact.
+template <Floating T, exponent Sign = exponent::positive>
 [[gnu::always_inline]] inline simd<T> subtract_log2(simd<T> x, simd<T> n) {
   constexpr bool narrow = sizeof(T) == 4;
-  const simd<T> r = fma<T>(n, narrow ? T(-0.693359375) : T(-6.93147180369123816490e-01), x);
+  constexpr T first = narrow ? T(0.693359375) : T(6.93147180369123816490e-01);
+  const simd<T> r =
+      Sign == exponent::positive ? fma<T>(n, -first, x) : negative_fma<T>(n, first, x);
   return fma<T>(n, narrow ? T(2.12194440e-4) : T(-1.90821492927058770002e-10), r);
 }
 
@@ -143,24 +149,38 @@ inline constexpr bool has_table_of_powers<float> = true;
 }
 #endif
 
+// e^x or e^-x.
+template <Floating T, exponent Sign>
+[[gnu::always_inline]] inline simd<T> signed_exp(simd<T> x) {
+  constexpr bool narrow = sizeof(T) == 4, negative = Sign == exponent::negative;
+  constexpr T log2_e = T(negative ? -1.44269504088896341 : 1.44269504088896341);
+  if constexpr (has_table_of_powers<T>) {
+    const simd<T> magic(round_to_sixteenth);
+    const simd<T> shifted = fma<T>(x, log2_e, magic);
+    const simd<T> n = shifted - magic;
+    return scaled_power(shifted, n, subtract_log2<T, Sign>(x, n));
+  }
+  // Outside of these limits of the exponent the result is 0 or infinity, which the scaling gives.
+  constexpr T least = narrow ? T(-105) : T(-750), most = narrow ? T(90) : T(711);
+  const simd<T> limited = clamp<T>(x, negative ? -most : least, negative ? -least : most);
+  const simd<T> magic(float_format<T>::round_to_integer);
+  const simd<T> n = fma<T>(limited, log2_e, magic) - magic;
+  return scale<T>(exp_near_zero<T>(subtract_log2<T, Sign>(limited, n)), n);
+}
+
+// e^-x
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> exp_of_negative(simd<T> x) {
+  return signed_exp<T, exponent::negative>(x);
+}
+
 }  // namespace detail
 
 /// e^x within 1.2 ULP (f32 with AVX-512: 0.8) for all x, denormal results included; e^-inf = 0, and
 /// NaN stays NaN.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> exp(simd<T> x) {
-  constexpr bool narrow = sizeof(T) == 4;
-  if constexpr (detail::has_table_of_powers<T>) {
-    const simd<T> magic(detail::round_to_sixteenth);
-    const simd<T> shifted = fma<T>(x, T(1.44269504088896341), magic);
-    const simd<T> n = shifted - magic;
-    return detail::scaled_power(shifted, n, detail::subtract_log2<T>(x, n));
-  }
-  // Outside of these limits the result is 0 or infinity, which the scaling gives.
-  const simd<T> limited = narrow ? clamp<T>(x, T(-105), T(90)) : clamp<T>(x, T(-750), T(711));
-  const simd<T> magic(detail::float_format<T>::round_to_integer);
-  const simd<T> n = fma<T>(limited, T(1.44269504088896341), magic) - magic;
-  return detail::scale<T>(detail::exp_near_zero<T>(detail::subtract_log2<T>(limited, n)), n);
+  return detail::signed_exp<T, detail::exponent::positive>(x);
 }
 
 /// 2^x within 1.2 ULP (f32 with AVX-512: 0.8) for all x, denormal results included; exact for whole
@@ -185,14 +205,14 @@ template <Floating T>
 /// it is 0 or off by less than the least normal number.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> sigmoid(simd<T> x) {
-  return simd<T>(T(1)) / (simd<T>(T(1)) + exp<T>(negate<T>(x)));
+  return simd<T>(T(1)) / (simd<T>(T(1)) + detail::exp_of_negative<T>(x));
 }
 
 /// x / (1 + e^-x) within 2.6 ULP for x >= -87.3 (f64: -708); below it is -0 or off by less than
 /// 2^-119 (f64: 2^-1012). As the formula has it, silu(-inf) is NaN.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> silu(simd<T> x) {
-  return x / (simd<T>(T(1)) + exp<T>(negate<T>(x)));
+  return x / (simd<T>(T(1)) + detail::exp_of_negative<T>(x));
 }
 
 /// x/2 (1 + tanh(u)) with u = sqrt(2/pi)(x + 0.044715 x^3), computed as x / (1 + e^-2u), which is
@@ -211,7 +231,7 @@ template <Floating T>
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> softplus(simd<T> x) {
   const simd<T> positive_part = max_or_second<T>(simd<T>(T(0)), x);
-  const simd<T> y = exp<T>(negate<T>(xsimd::abs(x)));
+  const simd<T> y = detail::exp_of_negative<T>(xsimd::abs(x));
   // log1p(y) = 2 atanh(s) with s = y/(2 + y) <= 1/3: no second argument reduction. atanh(s) is s +
   // s^3 P(s^2), off by 1e-9 (f64: 2e-18) before rounding.
   const simd<T> s = y / (simd<T>(T(2)) + y);

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <sinter/exec/evaluate_region.hpp>
+#include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -94,11 +95,18 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
       store<T>(out + element, x);
     };
 
+    const auto fetch = [&](std::int64_t element) __attribute__((always_inline)) {
+      constexpr auto bytes = static_cast<std::size_t>(step) * sizeof(out_type);
+      detail::fetch_leaves<R, at_once>(leaf, element);
+      if (!streams) fetch_ahead<bytes>(out + element);
+    };
+
     std::int64_t i = 0;
     if (n >= step) {
       detail::region_values<R, at_once> values;
       detail::load_scalars<R, at_once>(values, leaf);
       for (; i + step <= n; i += step) {
+        if (run.mode.fetching) fetch(i);
         detail::evaluate_region_at<R, at_once>(
             values, [&](auto k) __attribute__((always_inline)) { return at(k, i); });
         detail::unrolled<at_once>([&](auto u) __attribute__((always_inline)) {

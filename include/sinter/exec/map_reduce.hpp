@@ -21,7 +21,7 @@ namespace sinter::inline SINTER_ABI::exec {
 /// ir::map_reduce_function. The same bits as map_kernel<R> and then the row reduction of M.
 /// Allocates nothing.
 template <monoid M, ir::region R>
-void map_reduce_kernel(std::int64_t n, const void* const* operands, void* result,
+void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operands, void* result,
                        void* accumulator) {
   using T = detail::region_type<R>;
   static_assert(!detail::result_is_truth<R>, "truth values have no sum");
@@ -54,7 +54,10 @@ void map_reduce_kernel(std::int64_t n, const void* const* operands, void* result
     detail::load_scalars<R, at_once>(values, from);
     const std::int64_t last = (first + count) * lanes<T>;
     std::int64_t i = first * lanes<T>;
-    for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) add(values, i);
+    for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) {
+      if (fetching) detail::fetch_leaves<R, at_once>(from, i);
+      add(values, i);
+    }
     detail::region_values<R, 1> single;
     detail::load_scalars<R, 1>(single, from);
     for (; i < last; i += lanes<T>) add(single, i);

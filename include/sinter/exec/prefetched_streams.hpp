@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/schedule_tile.hpp>
 #include <sinter/exec/tile_program.hpp>
 
@@ -15,6 +16,15 @@ namespace detail {
 inline bool is_streamed(const tile_program& p, int stream) {
   return std::ranges::any_of(
       p.commands, [&](const command& c) { return c.mode.streaming && c.target.index == stream; });
+}
+
+// Does a kernel that can fetch ahead walk memory of the caller?
+inline bool may_fetch(const tile_program& p, const command& c) {
+  const bool fetches =
+      (c.kind == command_kind::map && c.run_rows != nullptr) || c.kind == command_kind::map_reduce;
+  return fetches && std::ranges::any_of(p.operands_of(c), [](const location& l) {
+           return l.where == location::memory::stream && l.extent == value_class::full;
+         });
 }
 
 }  // namespace detail
@@ -30,7 +40,9 @@ inline void choose_prefetched(const tile_schedule& s, tile_program& p) {
   for (const command_range& phase : p.phase_lists) commands += phase.size();
   const bool streams_by = s.facts().kind == geometry::free || s.facts().kind == geometry::rows;
   const bool from_memory = streamed_bytes(p) > cache_resident_bytes;
-  for (command& c : p.commands) c.mode.fetching = from_memory && runs_steps(c);
+  const bool kernels_fetch = commands == 1 && streams_gain_from_fetching();
+  for (command& c : p.commands)
+    c.mode.fetching = from_memory && (runs_steps(c) || (kernels_fetch && detail::may_fetch(p, c)));
   if (streams_by && commands > 1 && from_memory)
     for (int i = 0; i < static_cast<int>(p.streams.size()); ++i) {
       const stream& each = p.streams[static_cast<std::size_t>(i)];

@@ -263,7 +263,7 @@ class row_runner {
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
     out.accumulator = add_accumulator(r);
     if (c.kind == command_kind::map_reduce)
-      out.map_reduce = c.reducing;
+      out.mode = c.mode, out.map_reduce = c.reducing;
     else
       out.kernels = r.kernels;
   }
@@ -315,7 +315,7 @@ class row_runner {
         c.fused->run_steps(*c.fused->steps, c.count, c.mode, from, places_[c.to]);
         return;
       case call_kind::map_reduce:
-        c.map_reduce(c.count, from, places_[c.to], places_[c.accumulator]);
+        c.map_reduce(c.count, c.mode.fetching, from, places_[c.to], places_[c.accumulator]);
         return;
       case call_kind::reduce: c.kernels->row(c.count, *from, places_[c.accumulator]); return;
       case call_kind::identity: c.kernels->identity(1, places_[c.accumulator]); return;

@@ -150,18 +150,32 @@ inline __m128 fused(__m128 a, __m128 b, __m128 c) { return _mm_fmadd_ps(a, b, c)
 inline __m128d fused(__m128d a, __m128d b, __m128d c) { return _mm_fmadd_pd(a, b, c); }
 inline __m256 fused(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
 inline __m256d fused(__m256d a, __m256d b, __m256d c) { return _mm256_fmadd_pd(a, b, c); }
+inline __m128 fused_below(__m128 a, __m128 b, __m128 c) { return _mm_fnmsub_ps(a, b, c); }
+inline __m128d fused_below(__m128d a, __m128d b, __m128d c) { return _mm_fnmsub_pd(a, b, c); }
+inline __m256 fused_below(__m256 a, __m256 b, __m256 c) { return _mm256_fnmsub_ps(a, b, c); }
+inline __m256d fused_below(__m256d a, __m256d b, __m256d c) { return _mm256_fnmsub_pd(a, b, c); }
 #endif
 #if defined(__AVX512F__)
 inline __m512 fused(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
 inline __m512d fused(__m512d a, __m512d b, __m512d c) { return _mm512_fmadd_pd(a, b, c); }
+inline __m512 fused_below(__m512 a, __m512 b, __m512 c) { return _mm512_fnmsub_ps(a, b, c); }
+inline __m512d fused_below(__m512d a, __m512d b, __m512d c) { return _mm512_fnmsub_pd(a, b, c); }
 #endif
 #if !defined(__FMA__) && !defined(__AVX512F__) && !defined(__aarch64__)
 template <class Register>
 Register fused(Register, Register, Register) = delete;  // has_fused_multiply_add is false
+template <class Register>
+Register fused_below(Register, Register, Register) = delete;
 #endif
 #if defined(__aarch64__)
 inline float32x4_t fused(float32x4_t a, float32x4_t b, float32x4_t c) { return vfmaq_f32(c, a, b); }
 inline float64x2_t fused(float64x2_t a, float64x2_t b, float64x2_t c) { return vfmaq_f64(c, a, b); }
+inline float32x4_t fused_below(float32x4_t a, float32x4_t b, float32x4_t c) {
+  return vfmsq_f32(vnegq_f32(c), a, b);
+}
+inline float64x2_t fused_below(float64x2_t a, float64x2_t b, float64x2_t c) {
+  return vfmsq_f64(vnegq_f64(c), a, b);
+}
 #endif
 
 }  // namespace detail
@@ -186,6 +200,14 @@ template <Floating T>
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> fma(simd<T> a, T b, T c) {
   return fma<T>(a, simd<T>(b), simd<T>(c));
+}
+/// -a * b - c in the same way: fma of -a and -c, which needs no sign to be changed.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> negative_fma(simd<T> a, T b, simd<T> c) {
+  if constexpr (has_fused_multiply_add)
+    return simd<T>(detail::fused_below(a.data, simd<T>(b).data, c.data));
+  else
+    return a * simd<T>(-b) - c;
 }
 
 /// c0 + c1 x + c2 x^2 + ..., by Horner's rule.

@@ -85,10 +85,10 @@ using map_function = void (*)(std::int64_t count, const void* const* operands, v
 struct run_mode {
   std::uint16_t single;  // bit k: operand k is one value, although leaf k is not scalar
   bool streaming;        // whole registers of the result go past the caches where it is aligned
-  bool fetching;         // operands come from memory: steps of a region read them ahead
+  bool fetching;         // operands come from memory: lines are fetched before they are needed
 
   constexpr bool is_single(int leaf) const { return (single >> leaf & 1) != 0; }
-  constexpr bool is_plain() const { return single == 0 && !streaming; }
+  constexpr bool is_plain() const { return single == 0 && !streaming && !fetching; }
   friend constexpr bool operator==(const run_mode&, const run_mode&) = default;
 };
 
@@ -108,9 +108,9 @@ using map_rows_function = void (*)(const map_run& run, const void* const* operan
 
 // Runs a region over `count` consecutive elements of a row and combines what it computes into
 // *accumulator, in the order in which a reduction of the stored values would. Writes the values to
-// result as well, unless that is nullptr.
-using map_reduce_function = void (*)(std::int64_t count, const void* const* operands, void* result,
-                                     void* accumulator);
+// result as well, unless that is nullptr. `fetching`: see run_mode.
+using map_reduce_function = void (*)(std::int64_t count, bool fetching, const void* const* operands,
+                                     void* result, void* accumulator);
 
 // Runs a region over `columns` consecutive elements in each of at most 32 rows and combines what it
 // computes into one accumulator per column, in the order in which a reduction of the stored values

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Lines that are asked for before they are needed, by kernels that walk memory from its beginning
+// to its end.
+#pragma once
+
+#include <cstddef>
+
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::exec {
+
+/// Do steady streams gain, too, which the hardware follows by itself? On Intel's servers it keeps
+/// few lines in flight, and fetches none that are only written (Xeon, two cores of Sapphire Rapids:
+/// relu(x + b) over twice 8 MB takes 0.9 instead of 1.2 ms, over twice 64 MB 13.5 instead of 16.8).
+/// AMD's lose a tenth (EPYC, Zen 5).
+inline bool streams_gain_from_fetching() {
+#if defined(__x86_64__) || defined(__i386__)
+  return __builtin_cpu_is("intel") != 0;
+#else
+  return false;
+#endif
+}
+
+inline constexpr std::size_t fetched_ahead = 4096;  // bytes
+
+/// Asks for the lines that lie `fetched_ahead` behind so many bytes.
+template <std::size_t Bytes>
+[[gnu::always_inline]] inline void fetch_ahead(const void* from) {
+  const auto* const at = static_cast<const std::byte*>(from) + fetched_ahead;
+  for (std::size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(at + line);
+}
+
+}  // namespace sinter::inline SINTER_ABI::exec
