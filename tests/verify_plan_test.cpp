@@ -146,6 +146,23 @@ TEST_CASE("what functions export is verified") {
   }
 }
 
+TEST_CASE("plans of what is larger than the caches are verified") {
+  const matrix x = filled(1100, 2000), bias = filled(1, 2000), column = filled(1100, 1);
+  auto map = sn::fuse([](auto p, auto q, auto r) { return sn::silu(p + q) * r; });
+  const std::string text = map.export_plan(x, bias, column);
+  const sn::planning::machine nominal;
+  REQUIRE(2.0 * static_cast<double>(x.size()) * sizeof(float) < nominal.last_level_bytes);
+  sn::plan_verification found;
+  CHECK_NOTHROW(found = sn::verify_plan(text));
+  CHECK(found.tile_programs == found.nests);
+
+  const matrix larger = filled(1600, 2000), bias_of_larger = filled(1, 2000);
+  const std::string streamed = map.export_plan(larger, bias_of_larger, filled(1600, 1));
+  REQUIRE(streamed.find("past the caches") != std::string::npos);
+  CHECK_NOTHROW(found = sn::verify_plan(streamed));
+  CHECK(found.tile_programs == found.nests);
+}
+
 TEST_CASE("plans with every kind of nest are verified") {
   const sn::program_code code = sn::detail::all_code();
   for (const test_support::named_graph& each : test_support::named_graphs()) {
