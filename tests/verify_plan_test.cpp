@@ -150,8 +150,8 @@ TEST_CASE("plans of what is larger than the caches are verified") {
   const matrix x = filled(1100, 2000), bias = filled(1, 2000), column = filled(1100, 1);
   auto map = sn::fuse([](auto p, auto q, auto r) { return sn::silu(p + q) * r; });
   const std::string text = map.export_plan(x, bias, column);
-  const sn::planning::machine nominal;
-  REQUIRE(2.0 * static_cast<double>(x.size()) * sizeof(float) < nominal.last_level_bytes);
+  REQUIRE(2.0 * static_cast<double>(x.size()) * sizeof(float) <
+          sn::planning::nominal_machine.last_level_bytes);
   sn::plan_verification found;
   CHECK_NOTHROW(found = sn::verify_plan(text));
   CHECK(found.tile_programs == found.nests);

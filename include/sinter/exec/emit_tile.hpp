@@ -225,9 +225,8 @@ class tile_emitter : private step_emitter {
   void stream_past_caches(int i, std::size_t k) {
     command& c = p_.commands.back();
     const bool walks_once = s_.facts().kind == geometry::free || s_.facts().kind == geometry::rows;
-    const bool has_modes = c.run_rows != nullptr || runs_steps(c);
-    c.mode.streaming = s_.stores[k].leaves_caches && walks_once && c.kind == command_kind::map &&
-                       has_modes && c.type == operand_type(p_, c, 0) && s_.is_only_stored(i, k);
+    c.mode.streaming = s_.stores[k].leaves_caches && walks_once && takes_modes(c) &&
+                       c.type == operand_type(p_, c, 0) && s_.is_only_stored(i, k);
     p_.streaming = p_.streaming || c.mode.streaming;
   }
 

@@ -102,13 +102,12 @@ template <ir::region R, int U>
   });
 }
 
-// What is behind U registers of the leaves from element `begin` on.
-template <ir::region R, int U>
-[[gnu::always_inline]] inline void fetch_leaves(const leaf_pointers<R>& leaf, std::int64_t begin) {
-  using T = region_type<R>;
-  constexpr std::size_t bytes = std::size_t{U} * sizeof(simd<T>);
+// Asks for what lies ahead of U registers of the leaves; at(k): where those of leaf k are.
+template <ir::region R, int U, class At>
+[[gnu::always_inline]] inline void fetch_leaves(At at) {
+  constexpr std::size_t bytes = std::size_t{U} * sizeof(simd<region_type<R>>);
   unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
-    if constexpr (!R.is_scalar(k)) fetch_ahead<bytes>(leaf[k] + begin);
+    if constexpr (!R.is_scalar(k)) fetch_ahead<bytes>(at(k));
   });
 }
 

@@ -57,6 +57,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   constexpr int at_once = detail::registers_at_once;
   constexpr std::int64_t step = at_once * lanes<T>;
   const std::int64_t n = run.count;
+  const bool fetches = run.mode.fetching;
   detail::leaf_pointers<R> row_leaf = detail::leaves_of<R>(operands), leaf = row_leaf;
   auto* out = static_cast<out_type*>(result);
 
@@ -95,20 +96,17 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
       store<T>(out + element, x);
     };
 
-    const auto fetch = [&](std::int64_t element) __attribute__((always_inline)) {
-      constexpr auto bytes = static_cast<std::size_t>(step) * sizeof(out_type);
-      detail::fetch_leaves<R, at_once>(leaf, element);
-      if (!streams) fetch_ahead<bytes>(out + element);
-    };
-
     std::int64_t i = 0;
     if (n >= step) {
       detail::region_values<R, at_once> values;
       detail::load_scalars<R, at_once>(values, leaf);
       for (; i + step <= n; i += step) {
-        if (run.mode.fetching) fetch(i);
-        detail::evaluate_region_at<R, at_once>(
-            values, [&](auto k) __attribute__((always_inline)) { return at(k, i); });
+        const auto here = [&](auto k) __attribute__((always_inline)) { return at(k, i); };
+        if (fetches) {
+          detail::fetch_leaves<R, at_once>(here);
+          if (!streams) fetch_ahead<static_cast<std::size_t>(step) * sizeof(out_type)>(out + i);
+        }
+        detail::evaluate_region_at<R, at_once>(values, here);
         detail::unrolled<at_once>([&](auto u) __attribute__((always_inline)) {
           put(i + static_cast<std::int64_t>(u) * lanes<T>,
               detail::result_of<R, at_once>(values, u));

@@ -55,7 +55,10 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
     const std::int64_t last = (first + count) * lanes<T>;
     std::int64_t i = first * lanes<T>;
     for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) {
-      if (fetching) detail::fetch_leaves<R, at_once>(from, i);
+      if (fetching)
+        detail::fetch_leaves<R, at_once>([&](auto k) __attribute__((always_inline)) {
+          return from[k] + i;
+        });
       add(values, i);
     }
     detail::region_values<R, 1> single;

@@ -8,6 +8,7 @@
 #include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/schedule_tile.hpp>
 #include <sinter/exec/tile_program.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -18,13 +19,10 @@ inline bool is_streamed(const tile_program& p, int stream) {
       p.commands, [&](const command& c) { return c.mode.streaming && c.target.index == stream; });
 }
 
-// Does a kernel that can fetch ahead walk memory of the caller?
-inline bool may_fetch(const tile_program& p, const command& c) {
-  const bool fetches =
-      (c.kind == command_kind::map && c.run_rows != nullptr) || c.kind == command_kind::map_reduce;
-  return fetches && std::ranges::any_of(p.operands_of(c), [](const location& l) {
-           return l.where == location::memory::stream && l.extent == value_class::full;
-         });
+inline bool walks_memory(const tile_program& p, const command& c) {
+  return std::ranges::any_of(p.operands_of(c), [](const location& l) {
+    return l.where == location::memory::stream && l.extent == value_class::full;
+  });
 }
 
 }  // namespace detail
@@ -32,7 +30,8 @@ inline bool may_fetch(const tile_program& p, const command& c) {
 // Streams whose next tile is fetched while this one is computed: only where it comes from memory,
 // since in L2 prefetching just costs instructions, and where a tile is what several commands work
 // on, so that the hardware sees no steady stream. (Layer norm over 12 MB: 0.6 ms with, 1.2
-// without; relu(x + b) over 8 MB, a steady stream, 0.23 with and 0.21 without.)
+// without; relu(x + b) over 8 MB, a steady stream, 0.23 with and 0.21 without: EPYC.) A single
+// kernel fetches by itself, where that gains; steps of a region always do.
 inline void choose_prefetched(const tile_schedule& s, tile_program& p) {
   p.prefetched.clear();
   p.prefetch_steps = 0;
@@ -42,7 +41,9 @@ inline void choose_prefetched(const tile_schedule& s, tile_program& p) {
   const bool from_memory = streamed_bytes(p) > cache_resident_bytes;
   const bool kernels_fetch = commands == 1 && streams_gain_from_fetching();
   for (command& c : p.commands)
-    c.mode.fetching = from_memory && (runs_steps(c) || (kernels_fetch && detail::may_fetch(p, c)));
+    c.mode.fetching =
+        from_memory &&
+        (runs_steps(c) || (kernels_fetch && can_fetch(c) && detail::walks_memory(p, c)));
   if (streams_by && commands > 1 && from_memory)
     for (int i = 0; i < static_cast<int>(p.streams.size()); ++i) {
       const stream& each = p.streams[static_cast<std::size_t>(i)];
@@ -60,7 +61,7 @@ inline void choose_prefetched(const tile_schedule& s, tile_program& p) {
     const std::int64_t bytes =
         p.tile_rows * p.chunk *
         static_cast<std::int64_t>(p.streams[static_cast<std::size_t>(fetched.stream)].element_size);
-    fetched.bytes_per_step = (bytes / std::max(1, p.prefetch_steps) + 63) / 64 * 64;
+    fetched.bytes_per_step = planning::whole_units(bytes / std::max(1, p.prefetch_steps), 64);
   }
 }
 

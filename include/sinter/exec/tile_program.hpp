@@ -237,6 +237,16 @@ inline bool runs_steps(const command& c) {
          c.fused->run_steps != nullptr;
 }
 
+/// Does a map run in modes (ir::run_mode)?
+inline bool takes_modes(const command& c) {
+  return (c.kind == command_kind::map && c.run_rows != nullptr) || runs_steps(c);
+}
+
+/// Can what a command runs fetch its operands ahead?
+inline bool can_fetch(const command& c) {
+  return takes_modes(c) || c.kind == command_kind::map_reduce;
+}
+
 /// Is leaf k of a region one value for a run of elements by its structure?
 inline bool is_scalar_leaf(const command& c, int k) {
   return c.fused != nullptr && c.fused->structure.is_scalar(k);

@@ -287,11 +287,8 @@ class tile_verifier {
   }
 
   void check_mode(const command& c) const {
-    const bool has_modes = c.kind == command_kind::map && c.run_rows != nullptr;
-    require((c.mode.single == 0 && !c.mode.streaming) || has_modes || runs_steps(c),
-            "kernel: has no modes");
-    require(!c.mode.fetching || has_modes || runs_steps(c) || c.kind == command_kind::map_reduce,
-            "fetched ahead: by a kernel that does not");
+    require((c.mode.single == 0 && !c.mode.streaming) || takes_modes(c), "kernel: has no modes");
+    require(!c.mode.fetching || can_fetch(c), "fetched ahead: by a kernel that does not");
     require(c.mode.single == broadcast_operands(p_, c), "mode: not as the operands say");
     require(c.mode.single == 0 || may_broadcast(c),
             "kernel: takes no value per row for one per element");
