@@ -28,6 +28,7 @@ inline constexpr std::size_t fetched_ahead = 4096;  // bytes
 template <std::size_t Bytes>
 [[gnu::always_inline]] inline void fetch_ahead(const void* from) {
   const auto* const at = static_cast<const std::byte*>(from) + fetched_ahead;
+#pragma GCC unroll 8
   for (std::size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(at + line);
 }
 

@@ -67,7 +67,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   using vector_copies = std::array<T, static_cast<std::size_t>(at_once) * simd<T>::size>;
   [[maybe_unused]] alignas(64) std::array<vector_copies, R.leaf_count> copies;
   [[maybe_unused]] std::array<std::int64_t, R.leaf_count> walks;
-  const auto at = [&](auto k, std::int64_t i) __attribute__((always_inline)) {
+  const auto at = [&](int k, std::int64_t i) __attribute__((always_inline)) {
     if constexpr (ir::may_broadcast(R))
       return leaf[k] + (i & walks[k]);
     else
@@ -75,42 +75,43 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   };
 
   for (std::int64_t row = run.rows;;) {
+    // Unrolled, so that the pointers stay in registers: from the stack, where the caller's stores
+    // are still under way, a call of few elements takes 50 instead of 15 ns.
     if constexpr (ir::may_broadcast(R))
-      detail::unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
-        if constexpr (!R.is_scalar(k)) {
-          const bool is_single = run.mode.is_single(k);
-          walks[k] = is_single ? 0 : -1;
-          if (!is_single) return;
-          const simd<T> value(*row_leaf[k]);
-          detail::unrolled<at_once>([&](auto u) __attribute__((always_inline)) {
-            store<T>(copies[k].data() + static_cast<std::int64_t>(u) * lanes<T>, value);
-          });
-          leaf[k] = copies[k].data();
-        }
-      });
-    [[maybe_unused]] const bool streams =
-        run.mode.streaming && reinterpret_cast<std::uintptr_t>(out) % sizeof(simd<T>) == 0;
-    const auto put = [&](std::int64_t element, auto x) __attribute__((always_inline)) {
-      if constexpr (std::is_same_v<out_type, T>)
-        if (streams) return store_streaming<T>(out + element, x);
-      store<T>(out + element, x);
-    };
+#pragma GCC unroll 12
+      for (int k = 0; k < R.leaf_count; ++k) {
+        if (R.is_scalar(k)) continue;
+        const bool is_single = run.mode.is_single(k);
+        walks[k] = is_single ? 0 : -1;
+        if (!is_single) continue;
+        const simd<T> value(*row_leaf[k]);
+        for (int u = 0; u < at_once; ++u) store<T>(copies[k].data() + u * lanes<T>, value);
+        leaf[k] = copies[k].data();
+      }
+    const bool streams = std::is_same_v<out_type, T> && run.mode.streaming &&
+                         reinterpret_cast<std::uintptr_t>(out) % sizeof(simd<T>) == 0;
 
     std::int64_t i = 0;
     if (n >= step) {
       detail::region_values<R, at_once> values;
       detail::load_scalars<R, at_once>(values, leaf);
       for (; i + step <= n; i += step) {
-        const auto here = [&](auto k) __attribute__((always_inline)) { return at(k, i); };
+        const auto here = [&](int k) __attribute__((always_inline)) { return at(k, i); };
         if (fetches) {
           detail::fetch_leaves<R, at_once>(here);
           if (!streams) fetch_ahead<static_cast<std::size_t>(step) * sizeof(out_type)>(out + i);
         }
         detail::evaluate_region_at<R, at_once>(values, here);
-        detail::unrolled<at_once>([&](auto u) __attribute__((always_inline)) {
-          put(i + static_cast<std::int64_t>(u) * lanes<T>,
-              detail::result_of<R, at_once>(values, u));
-        });
+        auto& results = detail::results_of(values);
+        if (streams) [[unlikely]] {  // that is out of the way: 41 instead of 47 ns for 784 sums
+#pragma GCC unroll 4
+          for (int u = 0; u < at_once; ++u)
+            if constexpr (std::is_same_v<out_type, T>)
+              store_streaming<T>(out + i + u * lanes<T>, results[u]);
+        } else {
+#pragma GCC unroll 4
+          for (int u = 0; u < at_once; ++u) store<T>(out + i + u * lanes<T>, results[u]);
+        }
       }
     }
     // The rest, register by register: the values of rows, one per call, come here too.
@@ -119,21 +120,21 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
       detail::load_scalars<R, 1>(values, leaf);
       for (; i < n; i += lanes<T>) {
         const std::int64_t count = std::min<std::int64_t>(lanes<T>, n - i);
-        detail::unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
-          if constexpr (!R.is_scalar(k))
-            values.number[k][0] = detail::load_rest<T>(at(k, i), count);
-        });
+#pragma GCC unroll 12
+        for (int k = 0; k < R.leaf_count; ++k)
+          if (!R.is_scalar(k)) values.number[k][0] = detail::load_rest<T>(at(k, i), count);
         detail::evaluate_nodes<R, 1>(values);
-        detail::store_rest<out_type, T>(out + i, count, detail::result_of<R, 1>(values, 0));
+        detail::store_rest<out_type, T>(out + i, count, detail::results_of(values)[0]);
       }
     }
 
     if (--row == 0) return;
-    detail::unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
+#pragma GCC unroll 12
+    for (int k = 0; k < R.leaf_count; ++k) {
       row_leaf[k] = reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(row_leaf[k]) +
                                                run.steps[k]);
       leaf[k] = row_leaf[k];
-    });
+    }
     out = reinterpret_cast<out_type*>(reinterpret_cast<std::byte*>(out) + run.result_step);
   }
 }

@@ -41,14 +41,13 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
     const auto add = [&]<int U>(detail::region_values<R, U> & values, std::int64_t begin)
         __attribute__((always_inline)) {
       detail::evaluate_region<R, U>(values, from, begin);
-      if (to != nullptr)
-        detail::unrolled<U>([&](auto u) __attribute__((always_inline)) {
-          store<T>(to + begin + static_cast<std::int64_t>(u) * lanes<T>,
-                   detail::result_of<R, U>(values, u));
-        });
-      detail::unrolled<U>([&](auto u) __attribute__((always_inline)) {
-        sums.add(u, detail::result_of<R, U>(values, u));
-      });
+      const auto& results = detail::results_of(values);
+      if (to != nullptr) {
+#pragma GCC unroll 4
+        for (int u = 0; u < U; ++u) store<T>(to + begin + u * lanes<T>, results[u]);
+      }
+#pragma GCC unroll 4
+      for (int u = 0; u < U; ++u) sums.add(u, results[u]);
     };
     detail::region_values<R, at_once> values;
     detail::load_scalars<R, at_once>(values, from);
@@ -56,7 +55,7 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
     std::int64_t i = first * lanes<T>;
     for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) {
       if (fetching)
-        detail::fetch_leaves<R, at_once>([&](auto k) __attribute__((always_inline)) {
+        detail::fetch_leaves<R, at_once>([&](int k) __attribute__((always_inline)) {
           return from[k] + i;
         });
       add(values, i);
@@ -71,16 +70,15 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
 
   if (rest != 0) {
     alignas(64) T padded[R.leaf_count][static_cast<std::size_t>(lanes<T>)];
-    detail::unrolled<R.leaf_count>([&](auto k) {
-      if constexpr (!R.is_scalar(k)) {
-        store<T>(padded[k], load_part<T>(leaf[k] + whole * lanes<T>, rest, T(1)));
-        leaf[k] = padded[k];
-      }
-    });
+    for (int k = 0; k < R.leaf_count; ++k) {
+      if (R.is_scalar(k)) continue;
+      store<T>(padded[k], load_part<T>(leaf[k] + whole * lanes<T>, rest, T(1)));
+      leaf[k] = padded[k];
+    }
     detail::region_values<R, 1> values;
     detail::load_scalars<R, 1>(values, leaf);
     detail::evaluate_region<R, 1>(values, leaf, 0);
-    const simd<T> x = detail::result_of<R, 1>(values, 0);
+    const simd<T> x = detail::results_of(values)[0];
     if (out != nullptr) store_part<T>(out + whole * lanes<T>, rest, x);
     // Behind the rest stands the identity.
     alignas(64) T last[static_cast<std::size_t>(lanes<T>)];

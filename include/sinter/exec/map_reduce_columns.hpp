@@ -28,9 +28,8 @@ template <ir::region R>
 [[gnu::always_inline]] inline leaf_pointers<R> leaves_from(const void* const* operands,
                                                            std::int64_t first) {
   leaf_pointers<R> leaf = leaves_of<R>(operands);
-  unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
-    if constexpr (!R.is_scalar(k)) leaf[k] += first;
-  });
+  for (int k = 0; k < R.leaf_count; ++k)
+    if (!R.is_scalar(k)) leaf[k] += first;
   return leaf;
 }
 
@@ -42,12 +41,11 @@ template <monoid M, ir::region R, class T>
   region_values<R, 1> values;
   load_scalars<R, 1>(values, leaf);
   for (; j < columns; j += lanes<T>) {
-    unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
-      if constexpr (!R.is_scalar(k))
-        values.number[k][0] = load_part<T>(leaf[k] + j, columns - j, T(1));
-    });
+#pragma GCC unroll 12
+    for (int k = 0; k < R.leaf_count; ++k)
+      if (!R.is_scalar(k)) values.number[k][0] = load_part<T>(leaf[k] + j, columns - j, T(1));
     evaluate_nodes<R, 1>(values);
-    store<T>(partial + j, combine<M>(load<T>(partial + j), result_of<R, 1>(values, 0)));
+    store<T>(partial + j, combine<M>(load<T>(partial + j), results_of(values)[0]));
   }
 }
 
@@ -89,11 +87,11 @@ struct rows_of_values {
   [[gnu::always_inline]] void evaluate(const std::array<leaf_pointers<R>, count>& leaf,
                                        std::int64_t j) {
     if constexpr (together) {
-      unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
-        unrolled<count>([&](auto row) __attribute__((always_inline)) {
+#pragma GCC unroll 12
+      for (int k = 0; k < R.leaf_count; ++k)
+#pragma GCC unroll 4
+        for (std::size_t row = 0; row < count; ++row)
           values[0].number[k][row] = load<region_type<R>>(leaf[row][k] + j);
-        });
-      });
       evaluate_nodes<R, rows_at_once>(values[0]);
     } else {
       unrolled<count>([&](auto row) __attribute__((always_inline)) {
@@ -104,9 +102,9 @@ struct rows_of_values {
 
   [[gnu::always_inline]] auto result(std::size_t row) {
     if constexpr (together)
-      return result_of<R, rows_at_once>(values[0], row);
+      return results_of(values[0])[row];
     else
-      return result_of<R, 1>(values[row], 0);
+      return results_of(values[row])[0];
   }
 };
 
@@ -118,18 +116,17 @@ template <monoid M, ir::region R, class T>
   rows_of_values<R> values(leaf);
   std::int64_t j = 0;
   for (; j + lanes<T> <= columns; j += lanes<T>) {
-    unrolled<R.leaf_count>([&](auto k) __attribute__((always_inline)) {
-      if constexpr (!R.is_scalar(k))
-        if (fetched[k] != 0)
-          unrolled<rows_at_once>([&](auto row) __attribute__((always_inline)) {
-            __builtin_prefetch(reinterpret_cast<const std::byte*>(leaf[row][k] + j) + fetched[k]);
-          });
-    });
+#pragma GCC unroll 12
+    for (int k = 0; k < R.leaf_count; ++k) {
+      if (R.is_scalar(k) || fetched[k] == 0) continue;
+#pragma GCC unroll 4
+      for (int row = 0; row < rows_at_once; ++row)
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(leaf[row][k] + j) + fetched[k]);
+    }
     values.evaluate(leaf, j);
     simd<T> sum = load<T>(partial + j);
-    unrolled<rows_at_once>([&](auto row) __attribute__((always_inline)) {
-      sum = combine<M>(sum, values.result(row));
-    });
+#pragma GCC unroll 4
+    for (std::size_t row = 0; row < rows_at_once; ++row) sum = combine<M>(sum, values.result(row));
     store<T>(partial + j, sum);
   }
   unrolled<rows_at_once>([&](auto row) __attribute__((always_inline)) {

@@ -224,16 +224,16 @@ class fused {
     constexpr ir::fault fault = detail::fault_of<trace>();
     static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
                   "sinter: the operands of an op do not fit together (fault, op, left, right)");
-    program& p = programs_.of(detail::recipe_of<trace>);
-    const auto stored = std::tuple{detail::stored_argument(arguments)...};
-    std::array<detail::argument_memory, trace::specs.size()> memory{};
-    std::apply(
-        [&](const auto&... each) {
-          [[maybe_unused]] std::size_t at = 0;
-          (detail::add_memory(memory, at, each), ...);
-        },
-        stored);
-    const auto symbols = detail::symbols_of<trace>(memory);
+    return with_stored<trace>(body, detail::stored_argument(arguments)...);
+  }
+
+  template <class Trace, class Body, class... Stored>
+  auto with_stored(Body& body, const Stored&... stored) {
+    program& p = programs_.of(detail::recipe_of<Trace>);
+    std::array<detail::argument_memory, Trace::specs.size()> memory{};
+    [[maybe_unused]] std::size_t at = 0;
+    (detail::add_memory(memory, at, stored), ...);
+    const auto symbols = detail::symbols_of<Trace>(memory);
     program::prepared_call c = p.prepare(memory, symbols);
     return body(p, c, memory, symbols);
   }

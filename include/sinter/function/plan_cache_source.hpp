@@ -11,6 +11,7 @@
 #include <sinter/function/plan_cache.hpp>
 #include <sinter/function/program_list.hpp>
 #include <sinter/graph/freeze.hpp>
+#include <sinter/support/flat_vector.hpp>
 #include <sinter/support/separate.hpp>
 
 namespace sinter::inline SINTER_ABI {
@@ -19,7 +20,7 @@ namespace detail {
 
 // All that a program is made of. Argument names count, because messages name arguments.
 struct program_key {
-  std::vector<std::int64_t> words;
+  flat_vector<std::int64_t> words;
   std::vector<ir::symbol_facts> symbols;
   std::vector<std::string> argument_names;
   program_options options;
@@ -34,7 +35,7 @@ struct program_key {
       ir::detail::freeze_dim(words, g.dims, each.a);
       ir::detail::freeze_dim(words, g.dims, each.b);
     }
-    words.insert(words.end(), g.symbol_values.begin(), g.symbol_values.end());
+    words.append(g.symbol_values.data(), g.symbol_values.size());
   }
 
   friend bool operator==(const program_key&, const program_key&) = default;

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include <sinter/graph/build.hpp>
+#include <sinter/support/flat_vector.hpp>
 #include <sinter/support/span.hpp>
 
 namespace sinter::inline SINTER_ABI::ir {
 
 namespace detail {
 
-constexpr void freeze_dim(std::vector<std::int64_t>& out, const dim_table& dims, dim d) {
+constexpr void freeze_dim(flat_vector<std::int64_t>& out, const dim_table& dims, dim d) {
   if (d.is_constant()) {
     out.push_back(-1);
     out.push_back(d.constant());
@@ -82,8 +83,9 @@ class reader {
 /// The graph as integers: nodes, outputs and the number of random streams. Not its custom ops,
 /// which are known by address and leave beside it, guards, symbol values, fault, names or ranges: a
 /// graph that the compiler traced has none. Linear in the graph; throws nothing.
-constexpr std::vector<std::int64_t> freeze(const graph& g) {
-  std::vector<std::int64_t> out;
+constexpr flat_vector<std::int64_t> freeze(const graph& g) {
+  flat_vector<std::int64_t> out;
+  out.reserve(16 * g.nodes().size() + 8);
   out.push_back(g.size());
   for (int id = 0; id < g.size(); ++id) {
     const node& n = g[id];

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <vector>
 
 #include <sinter/graph/canonical_region.hpp>
 #include <sinter/graph/graph.hpp>
+#include <sinter/support/flat_vector.hpp>
 #include <sinter/support/inline_vector.hpp>
 #include <sinter/support/span.hpp>
 
@@ -64,7 +64,7 @@ struct node_set {
 class region_finder {
  public:
   constexpr region_finder(const graph& g, bool (*may_fuse)(op))
-      : g_(g), may_fuse_(may_fuse), facts_(static_cast<std::size_t>(g.size())) {
+      : g_(g), may_fuse_(may_fuse), facts_(static_cast<std::size_t>(g.size()), node_facts{}) {
     mark_live();
     for (int id = 0; id < g.size(); ++id)
       if (at(id).live) classify(id);
@@ -369,9 +369,9 @@ class region_finder {
 
   const graph& g_;
   bool (*may_fuse_)(op);
-  std::vector<node_facts> facts_;
-  std::vector<int> roots_;
-  std::vector<found> found_;
+  flat_vector<node_facts> facts_;
+  flat_vector<int> roots_;
+  flat_vector<found> found_;
 };
 
 }  // namespace detail
