@@ -98,7 +98,7 @@ template <ir::region R, int U>
 [[gnu::always_inline]] inline void load_scalars(region_values<R, U>& values,
                                                 const leaf_pointers<R>& leaf) {
 #pragma GCC unroll 12
-  for (int k = 0; k < R.leaf_count; ++k)
+  for (std::size_t k = 0; k < R.leaf_count; ++k)
     if (R.is_scalar(k)) values.number[k][0] = simd<region_type<R>>(*leaf[k]);
 }
 
@@ -107,7 +107,7 @@ template <ir::region R, int U, class At>
 [[gnu::always_inline]] inline void fetch_leaves(At at) {
   constexpr std::size_t bytes = std::size_t{U} * sizeof(simd<region_type<R>>);
 #pragma GCC unroll 12
-  for (int k = 0; k < R.leaf_count; ++k)
+  for (std::size_t k = 0; k < R.leaf_count; ++k)
     if (!R.is_scalar(k)) fetch_ahead<bytes>(at(k));
 }
 
@@ -136,7 +136,7 @@ template <ir::region R, int U, class At>
 [[gnu::always_inline]] inline void evaluate_region_at(region_values<R, U>& values, At at) {
   using T = region_type<R>;
 #pragma GCC unroll 12
-  for (int k = 0; k < R.leaf_count; ++k) {
+  for (std::size_t k = 0; k < R.leaf_count; ++k) {
     if (R.is_scalar(k)) continue;
     const T* const from = at(k);
 #pragma GCC unroll 4
@@ -151,7 +151,7 @@ template <ir::region R, int U>
                                                    const leaf_pointers<R>& leaf,
                                                    std::int64_t begin) {
   evaluate_region_at<R, U>(
-      values, [&](int k) __attribute__((always_inline)) { return leaf[k] + begin; });
+      values, [&](std::size_t k) __attribute__((always_inline)) { return leaf[k] + begin; });
 }
 
 template <ir::region R, int U>

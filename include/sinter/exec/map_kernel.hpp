@@ -67,7 +67,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   using vector_copies = std::array<T, static_cast<std::size_t>(at_once) * simd<T>::size>;
   [[maybe_unused]] alignas(64) std::array<vector_copies, R.leaf_count> copies;
   [[maybe_unused]] std::array<std::int64_t, R.leaf_count> walks;
-  const auto at = [&](int k, std::int64_t i) __attribute__((always_inline)) {
+  const auto at = [&](std::size_t k, std::int64_t i) __attribute__((always_inline)) {
     if constexpr (ir::may_broadcast(R))
       return leaf[k] + (i & walks[k]);
     else
@@ -79,7 +79,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
     // are still under way, a call of few elements takes 50 instead of 15 ns.
     if constexpr (ir::may_broadcast(R))
 #pragma GCC unroll 12
-      for (int k = 0; k < R.leaf_count; ++k) {
+      for (std::size_t k = 0; k < R.leaf_count; ++k) {
         if (R.is_scalar(k)) continue;
         const bool is_single = run.mode.is_single(k);
         walks[k] = is_single ? 0 : -1;
@@ -96,7 +96,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
       detail::region_values<R, at_once> values;
       detail::load_scalars<R, at_once>(values, leaf);
       for (; i + step <= n; i += step) {
-        const auto here = [&](int k) __attribute__((always_inline)) { return at(k, i); };
+        const auto here = [&](std::size_t k) __attribute__((always_inline)) { return at(k, i); };
         if (fetches) {
           detail::fetch_leaves<R, at_once>(here);
           if (!streams) fetch_ahead<static_cast<std::size_t>(step) * sizeof(out_type)>(out + i);
@@ -121,7 +121,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
       for (; i < n; i += lanes<T>) {
         const std::int64_t count = std::min<std::int64_t>(lanes<T>, n - i);
 #pragma GCC unroll 12
-        for (int k = 0; k < R.leaf_count; ++k)
+        for (std::size_t k = 0; k < R.leaf_count; ++k)
           if (!R.is_scalar(k)) values.number[k][0] = detail::load_rest<T>(at(k, i), count);
         detail::evaluate_nodes<R, 1>(values);
         detail::store_rest<out_type, T>(out + i, count, detail::results_of(values)[0]);
@@ -130,7 +130,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
 
     if (--row == 0) return;
 #pragma GCC unroll 12
-    for (int k = 0; k < R.leaf_count; ++k) {
+    for (std::size_t k = 0; k < R.leaf_count; ++k) {
       row_leaf[k] = reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(row_leaf[k]) +
                                                run.steps[k]);
       leaf[k] = row_leaf[k];

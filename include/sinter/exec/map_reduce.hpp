@@ -47,7 +47,7 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
         for (int u = 0; u < U; ++u) store<T>(to + begin + u * lanes<T>, results[u]);
       }
 #pragma GCC unroll 4
-      for (int u = 0; u < U; ++u) sums.add(u, results[u]);
+      for (std::size_t u = 0; u < U; ++u) sums.add(u, results[u]);
     };
     detail::region_values<R, at_once> values;
     detail::load_scalars<R, at_once>(values, from);
@@ -55,7 +55,7 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
     std::int64_t i = first * lanes<T>;
     for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) {
       if (fetching)
-        detail::fetch_leaves<R, at_once>([&](int k) __attribute__((always_inline)) {
+        detail::fetch_leaves<R, at_once>([&](std::size_t k) __attribute__((always_inline)) {
           return from[k] + i;
         });
       add(values, i);
@@ -70,7 +70,7 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
 
   if (rest != 0) {
     alignas(64) T padded[R.leaf_count][static_cast<std::size_t>(lanes<T>)];
-    for (int k = 0; k < R.leaf_count; ++k) {
+    for (std::size_t k = 0; k < R.leaf_count; ++k) {
       if (R.is_scalar(k)) continue;
       store<T>(padded[k], load_part<T>(leaf[k] + whole * lanes<T>, rest, T(1)));
       leaf[k] = padded[k];

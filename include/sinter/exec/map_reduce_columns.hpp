@@ -28,7 +28,7 @@ template <ir::region R>
 [[gnu::always_inline]] inline leaf_pointers<R> leaves_from(const void* const* operands,
                                                            std::int64_t first) {
   leaf_pointers<R> leaf = leaves_of<R>(operands);
-  for (int k = 0; k < R.leaf_count; ++k)
+  for (std::size_t k = 0; k < R.leaf_count; ++k)
     if (!R.is_scalar(k)) leaf[k] += first;
   return leaf;
 }
@@ -42,7 +42,7 @@ template <monoid M, ir::region R, class T>
   load_scalars<R, 1>(values, leaf);
   for (; j < columns; j += lanes<T>) {
 #pragma GCC unroll 12
-    for (int k = 0; k < R.leaf_count; ++k)
+    for (std::size_t k = 0; k < R.leaf_count; ++k)
       if (!R.is_scalar(k)) values.number[k][0] = load_part<T>(leaf[k] + j, columns - j, T(1));
     evaluate_nodes<R, 1>(values);
     store<T>(partial + j, combine<M>(load<T>(partial + j), results_of(values)[0]));
@@ -88,7 +88,7 @@ struct rows_of_values {
                                        std::int64_t j) {
     if constexpr (together) {
 #pragma GCC unroll 12
-      for (int k = 0; k < R.leaf_count; ++k)
+      for (std::size_t k = 0; k < R.leaf_count; ++k)
 #pragma GCC unroll 4
         for (std::size_t row = 0; row < count; ++row)
           values[0].number[k][row] = load<region_type<R>>(leaf[row][k] + j);
@@ -117,10 +117,10 @@ template <monoid M, ir::region R, class T>
   std::int64_t j = 0;
   for (; j + lanes<T> <= columns; j += lanes<T>) {
 #pragma GCC unroll 12
-    for (int k = 0; k < R.leaf_count; ++k) {
+    for (std::size_t k = 0; k < R.leaf_count; ++k) {
       if (R.is_scalar(k) || fetched[k] == 0) continue;
 #pragma GCC unroll 4
-      for (int row = 0; row < rows_at_once; ++row)
+      for (std::size_t row = 0; row < rows_at_once; ++row)
         __builtin_prefetch(reinterpret_cast<const std::byte*>(leaf[row][k] + j) + fetched[k]);
     }
     values.evaluate(leaf, j);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 
 #include <sinter/graph/op.hpp>
@@ -37,7 +38,11 @@ struct region {
   constexpr int operand(int node, int which) const {
     return static_cast<int>(nodes[static_cast<std::size_t>(node)] >> (8 * (which + 1)) & 255u);
   }
-  constexpr bool is_scalar(int leaf) const { return (scalar_leaves >> leaf & 1u) != 0; }
+  // Leaves are numbered by int where operands are, and by std::size_t where arrays are indexed.
+  template <std::integral Index>
+  constexpr bool is_scalar(Index leaf) const {
+    return (scalar_leaves >> leaf & 1u) != 0;
+  }
 
   constexpr int add_leaf(bool scalar) {
     if (scalar) scalar_leaves |= 1u << leaf_count;
@@ -87,7 +92,10 @@ struct run_mode {
   bool streaming;        // whole registers of the result go past the caches where it is aligned
   bool fetching;         // operands come from memory: lines are fetched before they are needed
 
-  constexpr bool is_single(int leaf) const { return (single >> leaf & 1) != 0; }
+  template <std::integral Index>
+  constexpr bool is_single(Index leaf) const {
+    return (single >> leaf & 1) != 0;
+  }
   constexpr bool is_plain() const { return single == 0 && !streaming && !fetching; }
   friend constexpr bool operator==(const run_mode&, const run_mode&) = default;
 };
