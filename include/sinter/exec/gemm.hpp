@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Matrix products on one thread. Floats run on Eigen's block-panel kernel inside loops of our own,
-// whose block sizes depend on shape and instruction set alone (Eigen takes its own from the caches
-// it detects and the number of threads, and with them the bits of the result). Integers run on
-// plain loops.
+// Matrix products on one thread. Floats are packed by Eigen's routines in blocks whose sizes depend
+// on the shape alone (Eigen takes its own from the caches it detects and the number of threads, and
+// with them the bits of the result). Integers run on plain loops.
 #pragma once
 
 #include <algorithm>
@@ -14,29 +13,19 @@
 #include <span>
 #include <type_traits>
 
-// The order matters: see intrinsics.hpp.
-// clang-format off
-#include <sinter/support/intrinsics.hpp>
-#include <Eigen/Core>
-// clang-format on
-
 #include <sinter/exec/cache_lines.hpp>
 #include <sinter/exec/copy.hpp>
 #include <sinter/exec/gathered_mapper.hpp>
 #include <sinter/exec/gemv.hpp>
 #include <sinter/exec/in_place_product.hpp>
-#include <sinter/exec/panel_kernel.hpp>
+#include <sinter/exec/pack_operands.hpp>
+#include <sinter/exec/panel_product.hpp>
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/exec/simd.hpp>
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/tensor/dtype.hpp>
-
-// The names used of Eigen::internal are those of 3.4; 5.0 still has them.
-#if !EIGEN_VERSION_AT_LEAST(3, 4, 0)
-#error "sinter needs Eigen 3.4 or newer"
-#endif
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -86,10 +75,9 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
 
 namespace detail {
 
-// Sizes of the packed blocks: a micro-panel of `depth` rows and three registers, 37 KB of AVX-512,
-// stays in L1, and `depth` x `panel` of B in L2 while `depth` x `slab` of A streams by. With twice
-// the depth, f32 products of [512,768] by 3072 columns and of [1024,1024] by 1024 take 14 and 24 %
-// longer on Zen 5; AVX2, whose micro-panels are half as wide, does not mind.
+// Sizes of the packed blocks: `depth` x `panel` of B, 147 KB of f32, stays in L2 while `depth` x
+// `slab` of A streams by. On a Xeon twice the depth and up to four times the panel take as long
+// within 3 %.
 struct gemm_blocking {
   std::int64_t depth;
   std::int64_t panel;  // columns of C
@@ -99,105 +87,31 @@ struct gemm_blocking {
 inline constexpr std::int64_t most_depth = 192, most_panel = 4 * gemm_column_unit, most_slab = 1024;
 
 constexpr gemm_blocking blocking_of(std::int64_t m, std::int64_t n, std::int64_t k) {
-  // Equal pieces rather than full ones and a small rest, in whole groups of 8 for the unrolled
-  // kernel.
+  // Equal pieces rather than full ones and a small rest.
   const std::int64_t pieces = std::max<std::int64_t>(1, (k + most_depth - 1) / most_depth);
   const std::int64_t depth = std::min(k, ((k + pieces - 1) / pieces + 7) / 8 * 8);
   return {depth, std::min(n, most_panel), std::min(m, most_slab)};
 }
 
+// Whole lines, so that every panel is aligned, and whole registers.
+constexpr std::int64_t packed_columns(std::int64_t n) {
+  return planning::whole_units(n, planning::packed_column_unit);
+}
+
 template <class T>
 constexpr std::size_t packed_b_bytes(const gemm_blocking& blocking) {
-  return round_to_lines(static_cast<std::size_t>(blocking.depth * blocking.panel) * sizeof(T));
+  return round_to_lines(static_cast<std::size_t>(blocking.depth * packed_columns(blocking.panel)) *
+                        sizeof(T));
 }
 template <class T>
 constexpr std::size_t packed_a_bytes(const gemm_blocking& blocking) {
   return round_to_lines(static_cast<std::size_t>(blocking.depth * blocking.slab) * sizeof(T));
 }
 
-// Whole lines, so that every panel is aligned.
-constexpr std::int64_t packed_columns(std::int64_t n) {
-  constexpr std::int64_t unit = planning::packed_column_unit;
-  return (n + unit - 1) / unit * unit;
-}
-
 // Where the panel of `depth` rows from row p and of columns from column j starts in a packed B.
 constexpr std::int64_t packed_place(std::int64_t n, std::int64_t p, std::int64_t j,
                                     std::int64_t depth) {
   return p * packed_columns(n) + j * depth;
-}
-
-// A block of a gathered operand, with its own directions first and second and its offsets in
-// tables: `pack` gets a mapper, whose packets run along the direction with the longer runs.
-template <Floating T, class Pack>
-void pack_gathered(const void* base, const gathered_axes& axes, std::span<const matrix_axis> first,
-                   std::int64_t first_place, std::int64_t first_count,
-                   std::span<const matrix_axis> second, std::int64_t second_place,
-                   std::int64_t second_count, void* tables, Pack pack) {
-  auto* memory = static_cast<std::int64_t*>(tables);
-  const auto a = offset_table::make(first, first_place, first_count, memory),
-             b = offset_table::make(second, second_place, second_count,
-                                    memory + offset_table::words(first_count));
-  const auto* from = static_cast<const T*>(base);
-  if (unit_run(first) >= unit_run(second))
-    pack(gathered_mapper<T, true>(from, a, b, axes.low, axes.high), std::true_type());
-  else
-    pack(gathered_mapper<T, false>(from, a, b, axes.low, axes.high), std::false_type());
-}
-
-// Rows [p, p + depth) and columns [j, j + columns) of B as the kernel reads them: the left side of
-// its product.
-template <Floating T>
-void pack_panel(const matrix_product& product, std::int64_t p, std::int64_t j, std::int64_t depth,
-                std::int64_t columns, T* to) {
-  using namespace Eigen::internal;
-  using index = Eigen::Index;
-  using traits = gebp_traits<T, T>;
-  using by_column = const_blas_data_mapper<T, index, Eigen::ColMajor>;
-  using by_row = const_blas_data_mapper<T, index, Eigen::RowMajor>;
-  using packet = typename traits::LhsPacket4Packing;
-  if (const gathered_axes& axes = product.gathered_b; axes.any())
-    return pack_gathered<T>(
-        product.b, axes, axes.columns, axes.first_column + j, columns, axes.rows,
-        axes.first_row + p, depth, product.tables, [&](const auto& mapper, auto along_columns) {
-          gemm_pack_lhs<T, index, std::decay_t<decltype(mapper)>, traits::mr, traits::LhsProgress,
-                        packet, along_columns() ? Eigen::ColMajor : Eigen::RowMajor>()(
-              to, mapper, depth, columns);
-        });
-  const auto* b = static_cast<const T*>(product.b);
-  if (product.transpose_b)
-    gemm_pack_lhs<T, index, by_row, traits::mr, traits::LhsProgress, packet, Eigen::RowMajor>()(
-        to, by_row(b, product.ldb).getSubMapper(j, p), depth, columns);
-  else
-    gemm_pack_lhs<T, index, by_column, traits::mr, traits::LhsProgress, packet, Eigen::ColMajor>()(
-        to, by_column(b, product.ldb).getSubMapper(j, p), depth, columns);
-}
-
-// Rows [i, i + rows) and columns [p, p + depth) of A as the kernel reads them: the right side of
-// its product.
-template <Floating T>
-void pack_slab(const matrix_product& product, std::int64_t i, std::int64_t p, std::int64_t rows,
-               std::int64_t depth, T* to) {
-  using namespace Eigen::internal;
-  using index = Eigen::Index;
-  using traits = gebp_traits<T, T>;
-  using by_column = const_blas_data_mapper<T, index, Eigen::ColMajor>;
-  using by_row = const_blas_data_mapper<T, index, Eigen::RowMajor>;
-  if (const gathered_axes& axes = product.gathered_a; axes.any())
-    return pack_gathered<T>(product.a, axes, axes.columns, axes.first_column + p, depth, axes.rows,
-                            axes.first_row + i, rows, product.tables,
-                            [&](const auto& mapper, auto along_depth) {
-                              gemm_pack_rhs<T, index, std::decay_t<decltype(mapper)>, traits::nr,
-                                            along_depth() ? Eigen::ColMajor : Eigen::RowMajor>()(
-                                  to, mapper, depth, rows);
-                            });
-  const auto* a = static_cast<const T*>(product.a);
-  if (product.transpose_a)
-    gemm_pack_rhs<T, index, by_row, traits::nr, Eigen::RowMajor>()(
-        to, by_row(a, product.lda).getSubMapper(p, i), depth, rows);
-  else
-    gemm_pack_rhs<T, index, by_column, traits::nr, Eigen::ColMajor>()(
-        to, by_column(a, product.lda).getSubMapper(p, i), depth, rows);
 }
 
 // Where the slab of `rows` rows from row i and of columns from column p starts in a packed A. Slabs
@@ -207,19 +121,17 @@ constexpr std::int64_t packed_slab_place(std::int64_t k, std::int64_t i, std::in
   return i * k + p * packed_columns(rows);
 }
 
-// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)': Eigen's left side is B, of n rows.
-// C is added to.
+// Blocks of A and B, of which the first along the depth writes C unless the product adds to it.
 template <Floating T>
 void block_panel_product(const matrix_product& product) {
-  using traits = Eigen::internal::gebp_traits<T, T>;
   const auto [m, n, k] = std::array{product.m, product.n, product.k};
   const gemm_blocking blocking = blocking_of(m, n, k);
   auto* packed_b = static_cast<T*>(product.workspace);
   auto* packed_a = packed_b + packed_b_bytes<T>(blocking) / sizeof(T);
   const auto* whole_a = static_cast<const T*>(product.packed_a);
 
-  // The columns of a packed B come in groups of mr, and so do those of each panel.
-  static_assert(gemm_column_unit % traits::mr == 0);
+  // The columns of a packed B come in strips, and so do those of each panel.
+  static_assert(gemm_column_unit % tile_columns<T> == 0);
   const std::int64_t whole = product.packed_columns != 0 ? product.packed_columns : n;
 
   auto* const c = static_cast<T*>(product.c);
@@ -240,7 +152,8 @@ void block_panel_product(const matrix_product& product) {
                   packed_place(whole, p, product.packed_first + j, depth);
         else
           pack_panel<T>(product, p, j, depth, columns, packed_b);
-        multiply_panels(c + i * product.ldc + j, product.ldc, panel, slab, columns, depth, rows);
+        multiply_panels<T>(rows, columns, depth, slab, panel,
+                           {c + i * product.ldc + j, product.ldc, product.accumulate || p > 0});
       }
     }
   }
@@ -401,11 +314,9 @@ void gemm(const matrix_product& product) {
     if (!packed && (product.m == 1 || product.n == 1)) return detail::vector_product<T>(product);
     const bool tiny = detail::is_tiny(product.m, product.n, product.k);
     if (product.in_place && !tiny) return detail::product_in_place<T>(product);
+    if (packed || !tiny) return detail::block_panel_product<T>(product);
     if (!product.accumulate) clear();
-    if (!packed && tiny)
-      detail::plain_product<T>(product);
-    else
-      detail::block_panel_product<T>(product);
+    detail::plain_product<T>(product);
   } else {
     if (!product.accumulate) clear();
     detail::plain_product<T>(product);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Winograd's F(2x2, 3x3) on one thread. All tiles of a block stand in one line, row behind row and
 // image behind image, so that registers are full whatever the width of an image. Every transformed
-// element is written where the kernel of the products reads it, as the packed left side of one of
+// element is written where the kernel of the products reads it, as the packed right side of one of
 // 16 products per slab of channels.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <Eigen/Core>
 // clang-format on
 
-#include <sinter/exec/panel_kernel.hpp>
+#include <sinter/exec/panel_product.hpp>
 #include <sinter/exec/simd.hpp>
 #include <sinter/exec/winograd.hpp>
 
@@ -26,13 +26,9 @@ namespace detail {
 
 template <Floating T>
 class winograd_runner {
-  using traits = Eigen::internal::gebp_traits<T, T>;
-
  public:
-  // What one register of the product's left side has, and how many registers its fastest loop
-  // takes.
-  static constexpr std::int64_t unit = traits::LhsProgress, panel = traits::mr;
-  static_assert(unit % lanes<T> == 0 && panel % unit == 0);
+  // What one register of the product's right side has, and a strip of it.
+  static constexpr std::int64_t unit = lanes<T>, panel = tile_columns<T>;
   static constexpr planning::winograd_units units{unit, panel};
 
   explicit winograd_runner(const winograd_block& b)
@@ -164,12 +160,12 @@ class winograd_runner {
     const T* const filters = static_cast<const T*>(b_.filters);
     for (int k = 0; k < 16; ++k) {
       T* const to = products_ + k * space_.product;
-      std::fill_n(to, count * line_, T(0));
+      if (b_.extents.channels == 0) std::fill_n(to, count * line_, T(0));
       for (std::int64_t slab = 0; slab < space_.slabs && b_.extents.channels > 0; ++slab)
-        multiply_panels<T>(to, line_, transformed_ + (slab * 16 + k) * space_.slab,
+        multiply_panels<T>(count, line_, depth_of(slab),
                            filters + winograd_filter_place(b_.extents, b_.blocks, first,
                                                            slab * b_.blocks.depth, k),
-                           line_, depth_of(slab), count);
+                           transformed_ + (slab * 16 + k) * space_.slab, {to, line_, slab > 0});
     }
   }
 
@@ -247,7 +243,6 @@ template <Floating T>
 void transform_filters(const winograd_filters& w) {
   using namespace Eigen::internal;
   using index = Eigen::Index;
-  using traits = gebp_traits<T, T>;
   using by_column = const_blas_data_mapper<T, index, Eigen::ColMajor>;
   const planning::winograd_extents& of = w.extents;
   auto* const scratch = static_cast<T*>(w.workspace);
@@ -257,8 +252,8 @@ void transform_filters(const winograd_filters& w) {
     for (std::int64_t channel = 0; channel < of.channels; channel += w.blocks.depth) {
       const std::int64_t depth = std::min(w.blocks.depth, of.channels - channel);
       // As many at a time as stand side by side in what is packed.
-      for (std::int64_t f = 0; f < count; f += traits::nr) {
-        const std::int64_t several = std::min<std::int64_t>(traits::nr, count - f);
+      for (std::int64_t f = 0; f < count; f += detail::packed_group) {
+        const std::int64_t several = std::min(detail::packed_group, count - f);
         for (std::int64_t each = 0; each < several; ++each)
           for (std::int64_t c = 0; c < depth; ++c)
             detail::transform_filter(static_cast<const T*>(w.from) +
@@ -266,7 +261,7 @@ void transform_filters(const winograd_filters& w) {
                                          9 * (channel + c) * w.element_stride,
                                      w.element_stride, scratch + each * depth + c, apart);
         for (int k = 0; k < 16; ++k)
-          gemm_pack_rhs<T, index, by_column, traits::nr, Eigen::ColMajor>()(
+          gemm_pack_rhs<T, index, by_column, detail::packed_group, Eigen::ColMajor>()(
               static_cast<T*>(w.to) + winograd_filter_place(of, w.blocks, first, channel, k) +
                   f * depth,
               by_column(scratch + k * apart, depth).getSubMapper(0, 0), depth, several);

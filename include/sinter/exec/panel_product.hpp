@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Products of packed operands, as Eigen's routines pack them for its own kernel: B in strips of
+// three registers of columns, A in groups of four rows, what is left of A row by row. A ragged last
+// strip of B is filled up with zeros (pack_operands.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include <sinter/exec/product_tile.hpp>
+
+namespace sinter::inline SINTER_ABI::exec::detail {
+
+/// Rows that stand side by side in a packed A.
+inline constexpr std::int64_t packed_group = 4;
+
+/// Groups of rows behind each other.
+template <Floating T>
+struct packed_rows {
+  const T* from;
+  std::int64_t depth;
+
+  [[gnu::always_inline]] T operator()(std::int64_t i, std::int64_t p) const {
+    return from[i / packed_group * packed_group * depth + p * packed_group + i % packed_group];
+  }
+};
+
+/// A strip, row by row.
+template <Floating T>
+struct packed_strip {
+  const T* from;
+  std::int64_t stride;
+
+  [[gnu::always_inline]] simd<T> operator()(std::int64_t p, int w, bool) const {
+    return load<T>(from + p * stride + w * lanes<T>);
+  }
+};
+
+/// C = A B, or C += A B if the target says so. All strips of B, in L2, pass by a few rows of A,
+/// which stay in L1: 1 to 7 % faster on a Xeon than the other way round.
+template <Floating T>
+void multiply_panels(std::int64_t rows, std::int64_t columns, std::int64_t depth, const T* a,
+                     const T* b, tile_target<T> c) {
+  static_assert(tile_rows % packed_group == 0);
+  std::int64_t i = 0;
+  const auto multiply = [&]<int R>(const auto& left) {
+    for_each_strip<T>(columns, [&]<int W>(std::int64_t j, std::int64_t rest) {
+      multiply_tile<R, W>(depth, left, packed_strip<T>{b + j * depth, W * lanes<T>}, c.at(i, j),
+                          rest);
+    });
+    i += R;
+  };
+  const auto groups = [&]<int R>() {
+    while (i + R <= rows) multiply.template operator()<R>(packed_rows<T>{a + i * depth, depth});
+  };
+  const auto single_rows = [&]<int R>() {
+    while (i + R <= rows)
+      multiply.template operator()<R>(placed_matrix<T>{a + i * depth, depth, 1});
+  };
+  groups.template operator()<tile_rows>();
+  if constexpr (tile_rows > packed_group) groups.template operator()<packed_group>();
+  single_rows.template operator()<2>();
+  single_rows.template operator()<1>();
+}
+
+}  // namespace sinter::inline SINTER_ABI::exec::detail
