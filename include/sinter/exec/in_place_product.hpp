@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include <sinter/exec/product_tile.hpp>
@@ -13,13 +14,14 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
-/// Rows of B from `from` on, fetched some rows ahead: they lie far apart, and no prefetcher of the
-/// hardware follows over the end of a page. Of the last register of columns `rest` lanes are read.
+/// A block of B, fetched some rows ahead: they lie far apart, and no prefetcher of the hardware
+/// follows over the end of a page. Of the last register of columns `rest` lanes are read.
 template <Floating T, bool Whole>
 struct placed_columns {
   const T* from;
   std::int64_t stride, rest;
 
+  placed_columns part(std::int64_t, std::int64_t) const { return *this; }
   [[gnu::always_inline]] simd<T> operator()(std::int64_t p, int w, bool last) const {
     constexpr std::int64_t ahead = 8;
     const T* const at = from + p * stride + w * lanes<T>;
@@ -28,14 +30,42 @@ struct placed_columns {
   }
 };
 
-// As many rows at a time as registers allow, then half as many, and so on.
+/// The same, and rows of the block to come, from `next` on, come into L2 meanwhile: one for
+/// 2^slowness of this one's.
+template <Floating T>
+struct fetching_columns {
+  placed_columns<T, true> now;
+  const T* next;
+  int slowness;
+
+  fetching_columns part(std::int64_t i, std::int64_t depth) const {
+    return {now, next + i / tile_rows * (depth >> slowness) * now.stride, slowness};
+  }
+  [[gnu::always_inline]] simd<T> operator()(std::int64_t p, int w, bool last) const {
+    constexpr int read = 0, into_second_level = 2;
+    __builtin_prefetch(next + (p >> slowness) * now.stride + w * lanes<T>, read, into_second_level);
+    return now(p, w, last);
+  }
+};
+
+// Rows [i, m): as many at a time as registers allow, then half as many, and so on. All of them
+// together fetch the block to come, each its part: the first alone would wait for memory, and the
+// others leave it idle.
 template <int R, int W, Floating T, class Right>
-void multiply_rows(std::int64_t m, std::int64_t depth, placed_matrix<T> a, Right b,
-                   tile_target<T> c, std::int64_t rest) {
-  std::int64_t i = 0;
-  for (; i + R <= m; i += R) multiply_tile<R, W>(depth, a.from_row(i), b, c.at(i, 0), rest);
+void multiply_rows(std::int64_t i, std::int64_t m, std::int64_t depth, placed_matrix<T> a,
+                   const Right& b, tile_target<T> c, std::int64_t rest) {
+  for (; i + R <= m; i += R)
+    multiply_tile<R, W>(depth, a.from_row(i), b.part(i, depth), c.at(i, 0), rest);
   if constexpr (R > 1)
-    if (i < m) multiply_rows<R / 2, W>(m - i, depth, a.from_row(i), b, c.at(i, 0), rest);
+    if (i < m) multiply_rows<R / 2, W>(i, m, depth, a, b, c, rest);
+}
+
+// Does B come from behind L2, and do several groups of rows read it? (16 rows by three matrices of
+// [768,768] take 6 % less time on a Xeon, 8 rows 5 % more.)
+template <Floating T>
+bool fetches_next_block(std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr std::int64_t second_level = 1 << 20;
+  return m >= 2 * tile_rows && n * k * static_cast<std::int64_t>(sizeof(T)) > second_level;
 }
 
 }  // namespace detail
@@ -47,18 +77,29 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
                        const T* b, std::int64_t ldb, detail::tile_target<T> c) {
   // Rows of B that stay in L1 while all rows of A pass.
   constexpr std::int64_t most_depth = 192;
-  detail::for_each_strip<T>(n, [&]<int W>(std::int64_t j, std::int64_t rest) {
+  const bool fetches = detail::fetches_next_block<T>(m, n, k);
+  detail::for_each_strip<T, true>(n, [&]<int W>(std::int64_t j, std::int64_t rest) {
     for (std::int64_t p = 0; p < k; p += most_depth) {
-      const auto multiply = [&]<bool Whole>() {
+      const auto multiply = [&](const auto& right) {
         detail::multiply_rows<detail::tile_rows, W>(
-            m, std::min(most_depth, k - p), a.from_column(p),
-            detail::placed_columns<T, Whole>{b + p * ldb + j, ldb, rest},
+            0, m, std::min(most_depth, k - p), a.from_column(p), right,
             detail::tile_target<T>{c.to + j, c.stride, c.add || p > 0}, rest);
       };
-      if (rest == lanes<T>)
-        multiply.template operator()<true>();
-      else
-        multiply.template operator()<false>();
+      const T* const from = b + p * ldb + j;
+      const detail::placed_columns<T, true> whole{from, ldb, rest};
+      if (rest != lanes<T>) {
+        multiply(detail::placed_columns<T, false>{from, ldb, rest});
+        continue;
+      }
+      if constexpr (W == detail::tile_registers)
+        if (fetches) {
+          const T* const next = p + most_depth < k ? from + most_depth * ldb : b + j + W * lanes<T>;
+          const auto groups = static_cast<std::uint64_t>(m) / detail::tile_rows;
+          multiply(detail::fetching_columns<T>{whole, next,
+                                               static_cast<int>(std::bit_width(groups)) - 1});
+          continue;
+        }
+      multiply(whole);
     }
   });
 }

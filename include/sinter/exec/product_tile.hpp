@@ -77,19 +77,23 @@ template <int R, int W, Floating T, class Left, class Right>
     }
 }
 
-/// Calls visit.operator()<W>(j, rest) for the strips of `columns` columns, of which the last may be
-/// narrower: it begins at column j and has W registers, of the last of which `rest` lanes are in
-/// use.
-template <Floating T, class Visit>
+/// Calls visit.operator()<W>(j, rest) for the strips of `columns` columns: each begins at column j
+/// and has W registers, of the last of which `rest` lanes are in use. All but the last strip have
+/// three registers, or, with `Even`, the last two have two rather than three and one, with which 8
+/// rows are eight sums only, too few for two multiply-adds of four cycles.
+template <Floating T, bool Even = false, class Visit>
 [[gnu::always_inline]] inline void for_each_strip(std::int64_t columns, Visit visit) {
+  const std::int64_t registers = (columns + lanes<T> - 1) / lanes<T>;
+  const std::int64_t rest = columns - (registers - 1) * lanes<T>;
+  const std::int64_t pairs = Even && registers % 3 == 1 && registers > 1 ? 2 : 0;
   std::int64_t j = 0;
-  for (; j + tile_columns<T> <= columns; j += tile_columns<T>)
-    visit.template operator()<tile_registers>(j, std::int64_t{lanes<T>});
-  const std::int64_t registers = (columns - j + lanes<T> - 1) / lanes<T>;
-  const std::int64_t rest = columns - j - (registers - 1) * lanes<T>;
-  if (registers == 3) visit.template operator()<3>(j, rest);
-  if (registers == 2) visit.template operator()<2>(j, rest);
-  if (registers == 1) visit.template operator()<1>(j, rest);
+  const auto strip = [&]<int W>() {
+    visit.template operator()<W>(j * lanes<T>, j + W < registers ? std::int64_t{lanes<T>} : rest);
+    j += W;
+  };
+  while (j + 3 <= registers - 2 * pairs) strip.template operator()<3>();
+  while (j + 2 <= registers) strip.template operator()<2>();
+  if (j < registers) strip.template operator()<1>();
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec::detail
