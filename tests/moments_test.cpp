@@ -6,12 +6,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <random>
-#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "support/column_sweeps.hpp"
 #include "support/occurrences.hpp"
 #include <sinter/exec/parallel.hpp>
 #include <sinter/sinter.hpp>
@@ -20,31 +19,12 @@ namespace sn = sinter;
 
 namespace {
 
+using test_support::column_noise;
 using test_support::occurrences;
+using test_support::one_sweep;
+using test_support::two_sweeps;
 
 constexpr auto moments = [](auto x) { return sn::outputs(sn::mean(x, 0), sn::var(x, 0)); };
-
-template <class T>
-sn::tensor<T, 2> noise(std::int64_t rows, std::int64_t columns, double offset = 0) {
-  sn::tensor<T, 2> out(rows, columns);
-  std::mt19937 random(7);
-  std::uniform_real_distribution<double> one(-1, 1);
-  for (T& x : out) x = static_cast<T>(offset + one(random));
-  return out;
-}
-
-// One sweep however few rows there are.
-sn::program_options eager() {
-  sn::program_options out;
-  out.machine.row = 0;
-  out.machine.launch = 1e6;
-  return out;
-}
-sn::program_options two_sweeps() {
-  sn::program_options out;
-  out.nests.moments = false;
-  return out;
-}
 
 // Mean and variance of a column, in two sweeps of long double.
 struct expected_moments {
@@ -65,7 +45,7 @@ template <class T>
 void check(const sn::tensor<T, 2>& x, double tolerance) {
   CAPTURE(x.extent(0));
   CAPTURE(x.extent(1));
-  auto f = sn::fuse(moments, eager());
+  auto f = sn::fuse(moments, one_sweep());
   const auto [mean, variance] = f(x);
   CHECK(occurrences(f.explain(x), "squared deviations") == 1);
   for (std::int64_t j = 0; j < x.extent(1); ++j) {
@@ -81,14 +61,15 @@ void check(const sn::tensor<T, 2>& x, double tolerance) {
 TEST_CASE("mean and variance of any number of rows and columns") {
   for (const std::int64_t rows : {2, 3, 7, 8, 9, 31, 33, 100, 511, 520, 2000})
     for (const std::int64_t columns : {2, 15, 16, 17, 100})
-      check(noise<float>(rows, columns), 2e-6);
-  for (const std::int64_t rows : {3, 100, 1031}) check(noise<double>(rows, 21), 1e-14);
-  check(noise<float>(40, 1100), 2e-6);  // more columns than partial sums are kept for at one time
-  check(noise<float>(9000, 40), 2e-6);  // groups of rows
+      check(column_noise<float>(rows, columns), 2e-6);
+  for (const std::int64_t rows : {3, 100, 1031}) check(column_noise<double>(rows, 21), 1e-14);
+  check(column_noise<float>(40, 1100),
+        2e-6);  // more columns than partial sums are kept for at one time
+  check(column_noise<float>(9000, 40), 2e-6);  // groups of rows
 }
 
 TEST_CASE("no rows, one row, and rows that are all alike") {
-  auto f = sn::fuse(moments, eager());
+  auto f = sn::fuse(moments, one_sweep());
   const sn::tensor<float, 2> none(0, 5);
   const auto [no_mean, no_variance] = f(none);
   for (std::int64_t j = 0; j < 5; ++j) {
@@ -98,7 +79,7 @@ TEST_CASE("no rows, one row, and rows that are all alike") {
   const auto [nothing, still_nothing] = f(sn::tensor<float, 2>(9, 0));
   CHECK(nothing.size() == 0);
   CHECK(still_nothing.size() == 0);
-  const auto one = noise<float>(1, 5);
+  const auto one = column_noise<float>(1, 5);
   const auto [mean, variance] = f(one);
   for (std::int64_t j = 0; j < 5; ++j) {
     CHECK(mean(j) == one(0, j));
@@ -117,11 +98,11 @@ TEST_CASE("no rows, one row, and rows that are all alike") {
 
 TEST_CASE(
     "nothing is lost where data are far from 0, and little where the sample is far from all") {
-  check(noise<float>(4000, 24, 1e4), 3e-6);
-  check(noise<float>(4000, 24, 1e6), 2e-5);
-  check(noise<double>(4000, 24, 1e6), 1e-12);
+  check(column_noise<float>(4000, 24, 1e4), 3e-6);
+  check(column_noise<float>(4000, 24, 1e6), 2e-5);
+  check(column_noise<double>(4000, 24, 1e6), 1e-12);
   // The rows that are looked at first are all zeros.
-  auto padded = noise<float>(4096, 24, 100);
+  auto padded = column_noise<float>(4096, 24, 100);
   for (std::int64_t i = 0; i < 4096; ++i)
     for (std::int64_t j = 0; j < 24 && i % 512 < 8; ++j) padded(i, j) = 0;
   check(padded, 1e-5);
@@ -139,7 +120,7 @@ TEST_CASE("what is not finite stays so") {
   auto f = sn::fuse(moments);
   // In a row of the sample, and in another one.
   for (const std::int64_t row : {3, 300}) {
-    auto x = noise<float>(1000, 20);
+    auto x = column_noise<float>(1000, 20);
     x(row, 0) = infinity;
     x(row, 1) = -infinity;
     x(row, 2) = nan;
@@ -161,7 +142,7 @@ TEST_CASE("what is not finite stays so") {
 }
 
 TEST_CASE("operands are computed on the way, and batches have moments of their own") {
-  const auto x = noise<float>(600, 70), y = noise<float>(600, 70, 3);
+  const auto x = column_noise<float>(600, 70), y = column_noise<float>(600, 70, 3);
   const auto scaled = [](auto a, auto b) {
     const auto z = sn::exp(a) * b;
     return sn::outputs(sn::mean(z, 0), sn::var(z, 0));
@@ -177,7 +158,7 @@ TEST_CASE("operands are computed on the way, and batches have moments of their o
   }
 
   sn::tensor<float, 3> images(6, 90, 33);
-  const auto numbers = noise<float>(540, 33, 10);
+  const auto numbers = column_noise<float>(540, 33, 10);
   std::copy(numbers.begin(), numbers.end(), images.begin());
   auto f = sn::fuse([](auto a) { return sn::outputs(sn::mean(a, 1), sn::var(a, 1)); });
   const auto [means, variances] = f(images);
@@ -194,7 +175,7 @@ TEST_CASE("operands are computed on the way, and batches have moments of their o
 }
 
 TEST_CASE("every number of threads gives the same bits") {
-  for (const auto& x : {noise<float>(9000, 70, 5), noise<float>(700, 4000)}) {
+  for (const auto& x : {column_noise<float>(9000, 70, 5), column_noise<float>(700, 4000)}) {
     std::vector<std::vector<float>> results;
     for (const int threads : {1, 2, 3}) {
       const sn::exec::loop_threads limited(threads);
@@ -209,7 +190,7 @@ TEST_CASE("every number of threads gives the same bits") {
 }
 
 TEST_CASE("batch norm has one sweep for its statistics, unless sums are to stay as written") {
-  const auto x = noise<float>(3000, 64, 2);
+  const auto x = column_noise<float>(3000, 64, 2);
   const auto f = [](auto a) {
     return (a - sn::mean(a, 0, true)) * sn::rsqrt(sn::var(a, 0, true) + 1e-5f);
   };
@@ -228,12 +209,12 @@ TEST_CASE("batch norm has one sweep for its statistics, unless sums are to stay 
 
 TEST_CASE("few rows, where columns cost more than a second sweep") {
   auto f = sn::fuse(moments);
-  CHECK(occurrences(f.explain(noise<float>(16, 1000)), "squared deviations") == 0);
-  CHECK(occurrences(f.explain(noise<float>(1000, 16)), "squared deviations") == 1);
+  CHECK(occurrences(f.explain(column_noise<float>(16, 1000)), "squared deviations") == 0);
+  CHECK(occurrences(f.explain(column_noise<float>(1000, 16)), "squared deviations") == 1);
 }
 
 TEST_CASE("a variance whose mean is that of something else is not taken for one") {
-  const auto x = noise<float>(500, 20), y = noise<float>(500, 20, 1);
+  const auto x = column_noise<float>(500, 20), y = column_noise<float>(500, 20, 1);
   auto other = sn::fuse([](auto a, auto b) {
     const auto d = a - sn::mean(b, 0, true);
     return sn::mean(d * d, 0);

@@ -146,26 +146,34 @@ TEST_CASE("reductions and hints") {
                          [&](schedule& s) { s.items[0].reductions[0].partials = 1; }}});
 }
 
-TEST_CASE("deviations from the mean stand beside the sum of the same") {
+TEST_CASE("the second value of a column stands beside the reduction of the same") {
   using sinter::planning::step_kind;
   const auto body = [](schedule& s) -> std::vector<sinter::planning::step>& {
     for (sinter::planning::nest& n : s.plan.nests)
-      if (sinter::planning::has_deviations(n)) return n.body;
+      if (sinter::planning::second_of_pair(n) != nullptr) return n.body;
     throw sinter::graph_error("no such nest");
   };
-  const auto deviations = [&](schedule& s) -> sinter::planning::step& { return body(s).back(); };
+  const auto second = [&](schedule& s) -> sinter::planning::step& { return body(s).back(); };
+  check_all("mean and variance of columns",
+            {{"one value stands beside the reduction",
+              [&](schedule& s) { body(s).push_back(second(s)); }},
+             {"a column nest has one reduction",
+              [&](schedule& s) { second(s) = body(s)[body(s).size() - 2]; }},
+             {"%2 level", [&](schedule& s) { second(s).level = sinter::planning::level::full; }},
+             {"%2 dtype", [&](schedule& s) { second(s).type = sinter::dtype::f64; }},
+             {"%2 dtype", [&](schedule& s) { second(s).type = sinter::dtype::i32; }},
+             {"%2 operands", [&](schedule& s) { second(s).operands.clear(); }},
+             {"stands without the sum", [&](schedule& s) { second(s).operands[0] = 1; }},
+             {"stands without the sum",
+              [&](schedule& s) { body(s)[1].code = sinter::ir::op::reduce_max; }}});
   check_all(
-      "mean and variance of columns",
-      {{"deviations are computed once", [&](schedule& s) { body(s).push_back(deviations(s)); }},
-       {"a column nest has one reduction",
-        [&](schedule& s) { deviations(s) = body(s)[body(s).size() - 2]; }},
-       {"%2 level", [&](schedule& s) { deviations(s).level = sinter::planning::level::full; }},
-       {"%2 dtype", [&](schedule& s) { deviations(s).type = sinter::dtype::f64; }},
-       {"%2 dtype", [&](schedule& s) { deviations(s).type = sinter::dtype::i32; }},
-       {"%2 operands", [&](schedule& s) { deviations(s).operands.clear(); }},
-       {"stands without the sum", [&](schedule& s) { deviations(s).operands[0] = 1; }},
-       {"stands without the sum",
-        [&](schedule& s) { body(s)[1].code = sinter::ir::op::reduce_max; }}});
+      "exponentials of columns",
+      {{"one value stands beside", [&](schedule& s) { body(s).push_back(second(s)); }},
+       {"%2 level", [&](schedule& s) { second(s).level = sinter::planning::level::full; }},
+       {"%2 dtype", [&](schedule& s) { second(s).type = sinter::dtype::f64; }},
+       {"stands without the max",
+        [&](schedule& s) { body(s)[1].code = sinter::ir::op::reduce_sum; }},
+       {"stands without the sum", [&](schedule& s) { second(s).kind = step_kind::deviations; }}});
   check_all("rows", {{"is of column nests alone",
                       [&](schedule& s) { s.plan.nests[0].body[1].kind = step_kind::deviations; }}});
 }

@@ -49,6 +49,9 @@ bool is_exact(op code) {
 
 bool is_exact(const tile_program& p) {
   for (const sinter::exec::command& c : p.commands) {
+    if (c.kind == sinter::exec::command_kind::reduce_pair &&
+        p.reductions[static_cast<std::size_t>(c.reduction)].monoid == sinter::exec::monoid::max)
+      return false;  // exponentials
     if (c.function == nullptr) continue;
     if (c.fused == nullptr && !is_exact(c.code)) return false;
     for (int i = 0; c.fused != nullptr && i < c.fused->structure.node_count; ++i)

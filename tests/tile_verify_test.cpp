@@ -333,14 +333,21 @@ TEST_CASE("corrupted nests of every other kind are refused") {
        {"rest, stream 0: ", [](auto& n) { n.rest.streams[0].offset += 100000; }}});
   check_nest<lowered_columns>(
       "mean and variance of columns",
-      {{"map: moments without", [](auto& n) { n.moments = false; }},
-       {"map: moments without",
-        [](auto& n) { find(n.map, command_kind::moments).kind = command_kind::reduce_columns; }},
-       {"accumulator: no sum", [](auto& n) { n.map.reductions[0].monoid = monoid::max; }},
+      {{"map: a pair without", [](auto& n) { n.pair = false; }},
+       {"map: a pair without",
+        [](auto& n) {
+          find(n.map, command_kind::reduce_pair).kind = command_kind::reduce_columns;
+        }},
+       {"accumulator: no sum", [](auto& n) { n.map.reductions[0].monoid = monoid::min; }},
+       {"guarded: there are no exponentials", [](auto& n) { n.guarded = true; }},
        {"nobody hands in this external value", [](auto& n) {
           for (auto& l : n.rest.operands)
             if (l.where == memory::external) l.index = 2;
         }}});
+  check_nest<lowered_columns>(
+      "largest of columns and exponentials",
+      {{"map: a pair without", [](auto& n) { n.pair = false; }},
+       {"accumulator: no sum or max", [](auto& n) { n.map.reductions[0].monoid = monoid::prod; }}});
   constexpr auto mapped = command_kind::map_reduce_columns;
   check_nest<lowered_columns>("squares down columns",
                               {{"(map_reduce_columns): accumulator: there is none",

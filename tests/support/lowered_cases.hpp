@@ -152,6 +152,15 @@ inline std::vector<lowered_case> lowered_cases() {
       "mean and variance of many rows, in groups",
       [](auto x) { return sn::outputs(sn::mean(x, 0), sn::var(x, 0)); }, noise({9000, 20})));
   add(make_case(
+      "largest of columns and exponentials",
+      [](auto x) {
+        return sn::outputs(sn::max(x, 0), sn::sum(sn::exp(x - sn::max(x, 0, true)), 0));
+      },
+      noise({525, 70})));
+  add(make_case(
+      "logarithm of exponentials of many rows, in groups",
+      [](auto x) { return sn::logsumexp(x, 0); }, noise({9000, 20})));
+  add(make_case(
       "squares down columns",
       [](auto x, auto m) {
         const auto d = x - m;

@@ -61,6 +61,32 @@ output: %2
 output: %3
 output: %7
 )"},
+        {"exponentials of columns", R"(%0 = argument {number: 0} : f32[1000, 70]
+%1 = reduce_max(%0) {axes: [0]} : f32[1, 70]
+%2 = broadcast_to(%1) : f32[1000, 70]
+%3 = sub(%0, %2) : f32[1000, 70]
+%4 = exp(%3) : f32[1000, 70]
+%5 = reduce_sum(%4) {axes: [0]} : f32[1, 70]
+output: %1
+output: %5
+)"},
+        {"guarded exponentials of columns", R"(%0 = argument {number: 0} : f32[1000, 70]
+%1 = reduce_max(%0) {axes: [0]} : f32[1, 70]
+%2 = abs(%1) : f32[1, 70]
+%3 = constant {value: inf} : f32[]
+%13 = reshape(%3) : f32[1, 1]
+%4 = broadcast_to(%13) : f32[1, 70]
+%5 = equal(%2, %4) : bool[1, 70]
+%6 = constant {value: 0} : f32[]
+%14 = reshape(%6) : f32[1, 1]
+%7 = broadcast_to(%14) : f32[1, 70]
+%8 = where(%5, %7, %1) : f32[1, 70]
+%9 = broadcast_to(%8) : f32[1000, 70]
+%10 = sub(%0, %9) : f32[1000, 70]
+%11 = exp(%10) : f32[1000, 70]
+%12 = reduce_sum(%11) {axes: [0]} : f32[1, 70]
+output: %12
+)"},
         {"batches of columns", R"(%0 = argument {number: 0} : i32[20, 30, 15]
 %1 = reduce_max(%0) {axes: [1]} : i32[20, 1, 15]
 output: %1

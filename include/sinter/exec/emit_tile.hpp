@@ -256,9 +256,9 @@ class tile_emitter : private step_emitter {
     // A map may have done it.
     if (columns ? columns_absorbed_ : s_.values[index(i)].at.valid()) return;
     command c;
-    c.kind = !columns                 ? command_kind::reduce
-             : s_.facts().has_moments ? command_kind::moments
-                                      : command_kind::reduce_columns;
+    c.kind = !columns              ? command_kind::reduce
+             : s_.facts().has_pair ? command_kind::reduce_pair
+                                   : command_kind::reduce_columns;
     c.type = s_.step(i).type;
     c.target.extent = value_class::full;  // it walks every element
     c.reduction = add_reduction(i);

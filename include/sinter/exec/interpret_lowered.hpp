@@ -13,12 +13,12 @@
 #include <variant>
 #include <vector>
 
+#include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/element.hpp>
 #include <sinter/exec/interpret_custom.hpp>
 #include <sinter/exec/interpret_products.hpp>
 #include <sinter/exec/interpret_tile.hpp>
 #include <sinter/exec/lowered.hpp>
-#include <sinter/exec/moments.hpp>
 #include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -68,69 +68,97 @@ class plan_interpreter {
                         std::min(axes.columns, column + n.columns_per_task));
   }
 
-  // Sums and squares of rows [begin, end) of a batch, as distances from the shifts.
-  struct moments_of_rows {
-    std::vector<accumulated> sums, squares;
+  // Both accumulators of rows [begin, end) of a batch; moments are distances from the shifts.
+  struct pair_of_rows {
+    std::vector<accumulated> first, second;
   };
-  moments_of_rows moments(const lowered_columns& n, const std::vector<element>& shifts,
-                          std::int64_t begin, std::int64_t end) const {
+  pair_of_rows pair(const lowered_columns& n, const std::vector<element>& shifts,
+                    std::int64_t begin, std::int64_t end) const {
     const auto columns = static_cast<std::size_t>(n.columns);
-    moments_of_rows out{std::vector<accumulated>(columns), std::vector<accumulated>(columns)};
+    const bound_reduction& r = n.map.reductions.front();
+    pair_of_rows out{std::vector<accumulated>(columns, tile_interpreter::begin_of(r)),
+                     std::vector<accumulated>(columns)};
     tile_interpreter map(n.map, bases_.data());
-    map.set_column_accumulators(out.sums);
-    map.set_moments(shifts, out.squares);
+    map.set_column_accumulators(out.first);
+    map.set_pair(shifts, out.second);
     map.begin();
     map.run_all(begin, end, 0, n.columns);
     return out;
   }
-  static void add(moments_of_rows& to, const moments_of_rows& more, dtype type) {
-    for (std::size_t j = 0; j < to.sums.size(); ++j) {
-      combine(monoid::sum, type, to.sums[j], more.sums[j]);
-      combine(monoid::sum, type, to.squares[j], more.squares[j]);
+  static void add(pair_of_rows& to, const pair_of_rows& more, const bound_reduction& r) {
+    for (std::size_t j = 0; j < to.first.size(); ++j) {
+      if (r.monoid == monoid::sum) {
+        combine(monoid::sum, r.type, to.first[j], more.first[j]);
+        combine(monoid::sum, r.type, to.second[j], more.second[j]);
+        continue;
+      }
+      const double before = to.first[j].value.real, other = more.first[j].value.real;
+      combine(monoid::max, r.type, to.first[j], more.first[j]);
+      const double after = to.first[j].value.real;
+      double& sum = to.second[j].value.real;
+      sum = tile_interpreter::rescaled(sum, before, after) +
+            tile_interpreter::rescaled(more.second[j].value.real, other, after);
     }
   }
 
-  void run_moments(const lowered_columns& n, std::int64_t b) const {
-    const dtype type = n.map.reductions.front().type;
-    const auto columns = static_cast<std::size_t>(n.columns);
-    std::vector<element> shifts(columns);
+  // The means of some rows of a batch.
+  std::vector<element> find_shifts(const lowered_columns& n, std::int64_t b) const {
+    const bound_reduction& r = n.map.reductions.front();
+    std::vector<element> shifts(static_cast<std::size_t>(n.columns));
     // From 0 first, the sum of distances being that of the elements.
-    moments_of_rows sample = moments(n, shifts, b * n.reduced, b * n.reduced);
+    pair_of_rows sample = pair(n, shifts, b * n.reduced, b * n.reduced);
     std::int64_t count = 0;
     for (std::int64_t row = 0; row < n.reduced; row += planning::moment_sample_step) {
       const std::int64_t end = std::min(n.reduced, row + planning::moment_sample_rows);
-      add(sample, moments(n, shifts, b * n.reduced + row, b * n.reduced + end), type);
+      add(sample, pair(n, shifts, b * n.reduced + row, b * n.reduced + end), r);
       count += end - row;
     }
-    for (std::size_t j = 0; j < columns; ++j)
-      shifts[j] = stored(type, {shift_of(count, sample.sums[j].value.real, type), 0});
-    moments_of_rows total;
+    for (std::size_t j = 0; j < shifts.size(); ++j)
+      shifts[j] = stored(r.type, {shift_of(count, sample.first[j].value.real, r.type), 0});
+    return shifts;
+  }
+
+  // The results of a column.
+  static std::array<double, 2> finished(const lowered_columns& n, double shift, double first,
+                                        double second) {
+    if (n.map.reductions.front().monoid == monoid::max)
+      return {first, exponentials_result(n.reduced, n.guarded, first, second)};
+    const moments_result of = moments_of(n.reduced, shift, first, second);
+    return {of.sum, of.deviations};
+  }
+
+  void run_pair(const lowered_columns& n, std::int64_t b) const {
+    const bound_reduction& r = n.map.reductions.front();
+    const dtype type = r.type;
+    const auto columns = static_cast<std::size_t>(n.columns);
+    const std::vector<element> shifts =
+        r.monoid == monoid::sum ? find_shifts(n, b) : std::vector<element>(columns);
+    pair_of_rows total;
     for (std::int64_t row = 0; row == 0 || row < n.reduced; row += n.rows_per_group) {
-      const moments_of_rows group =
-          moments(n, shifts, b * n.reduced + row,
-                  b * n.reduced + std::min(n.reduced, row + n.rows_per_group));
+      const pair_of_rows group = pair(n, shifts, b * n.reduced + row,
+                                      b * n.reduced + std::min(n.reduced, row + n.rows_per_group));
       if (row == 0)
         total = group;
       else
-        add(total, group, type);
+        add(total, group, r);
     }
-    std::vector<std::byte> results(columns * size_of(type)), deviations(results.size());
+    std::vector<std::byte> first(columns * size_of(type)), second(first.size());
     for (std::size_t j = 0; j < columns; ++j) {
-      const moments_result of = moments_of(n.reduced, shifts[j].real, total.sums[j].value.real,
-                                           total.squares[j].value.real);
-      write_element(type, {of.sum, 0}, results.data() + j * size_of(type));
-      write_element(type, {of.deviations, 0}, deviations.data() + j * size_of(type));
+      const auto [one, other] =
+          finished(n, shifts[j].real, total.first[j].value.real, total.second[j].value.real);
+      write_element(type, {one, 0}, first.data() + j * size_of(type));
+      write_element(type, {other, 0}, second.data() + j * size_of(type));
     }
     tile_interpreter rest(n.rest, bases_.data());
-    rest.set_external({results.data(), n.columns, b, 0});
-    rest.set_external({deviations.data(), n.columns, b, 0}, 1);
+    rest.set_external({first.data(), n.columns, b, 0});
+    rest.set_external({second.data(), n.columns, b, 0}, 1);
     rest.begin();
     rest.run_all(b, b + 1, 0, n.columns);
   }
 
   void run(const lowered_columns& n) const {
-    if (n.moments) {
-      for (std::int64_t b = 0; b < n.batch && n.columns > 0; ++b) run_moments(n, b);
+    if (n.pair) {
+      for (std::int64_t b = 0; b < n.batch && n.columns > 0; ++b) run_pair(n, b);
       return;
     }
     const bound_reduction& r = n.map.reductions.front();

@@ -33,10 +33,15 @@ class tile_interpreter {
   }
   /// One per column of the walk, for reductions over the outer axes.
   void set_column_accumulators(std::vector<accumulated>& all) { columns_ = &all; }
-  /// Shifts of all columns, and what squares of distances from them sum up to.
-  void set_moments(const std::vector<element>& shifts, std::vector<accumulated>& squares) {
+  /// Shifts of all columns, and the accumulators of second values.
+  void set_pair(const std::vector<element>& shifts, std::vector<accumulated>& second) {
     shifts_ = &shifts;
-    squares_ = &squares;
+    second_ = &second;
+  }
+  /// A sum of exponentials from `before`, taken from `after`.
+  static double rescaled(double sum, double before, double after) {
+    const element change{change_of_exponent(before, after), 0};
+    return before == after ? sum : sum * evaluate(ir::op::exp, dtype::f64, change).real;
   }
   static accumulated begin_of(const bound_reduction& r) {
     return {identity_of(r.monoid, r.type), 0, 0};
@@ -247,7 +252,10 @@ class tile_interpreter {
         return reduce_columns(
             c, are_even(p_.operands_of(c).front()),
             [&](std::int64_t row, std::int64_t column) { return operand(c, 0, row, column); });
-      case command_kind::moments: return add_moments(c);
+      case command_kind::reduce_pair:
+        return p_.reductions[static_cast<std::size_t>(c.reduction)].monoid == monoid::sum
+                   ? add_moments(c)
+                   : add_exponentials(c);
       case command_kind::map_reduce_columns:
         return reduce_columns(
             c, true, [&](std::int64_t row, std::int64_t column) { return mapped(c, row, column); });
@@ -321,7 +329,30 @@ class tile_interpreter {
           square.value = of(ir::op::add, square.value, of(ir::op::mul, distance, distance));
         }
         combine(monoid::sum, r.type, (*columns_)[at], sum);
-        combine(monoid::sum, r.type, (*squares_)[at], square);
+        combine(monoid::sum, r.type, (*second_)[at], square);
+      }
+  }
+
+  // Exponentials of distances from the largest element so far, in the same blocks.
+  void add_exponentials(const command& c) {
+    const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
+    const std::int64_t block = are_even(p_.operands_of(c).front()) ? column_block_rows : 1;
+    for (std::int64_t column = column_; column < column_ + width_; ++column)
+      for (std::int64_t row = 0; row < height_; row += block) {
+        const auto at = static_cast<std::size_t>(column);
+        const std::int64_t end = std::min(height_, row + block);
+        element& largest = (*columns_)[at].value;
+        const double before = largest.real;
+        for (std::int64_t i = row; i < end; ++i)
+          largest = evaluate(ir::op::maximum, r.type, largest, operand(c, 0, i, column));
+        const element from{exponentials_from(largest.real), 0};
+        element part;
+        for (std::int64_t i = row; i < end; ++i) {
+          const element distance = evaluate(ir::op::sub, r.type, operand(c, 0, i, column), from);
+          part = evaluate(ir::op::add, r.type, part, evaluate(ir::op::exp, r.type, distance));
+        }
+        element& sum = (*second_)[at].value;
+        sum.real = rescaled(sum.real, before, largest.real) + part.real;
       }
   }
 
@@ -341,7 +372,7 @@ class tile_interpreter {
   std::vector<std::vector<accumulated>> accumulators_;  // by reduction and row
   std::vector<accumulated>* columns_ = nullptr;
   const std::vector<element>* shifts_ = nullptr;
-  std::vector<accumulated>* squares_ = nullptr;
+  std::vector<accumulated>* second_ = nullptr;
   std::array<external_block, most_products> external_{};
   std::array<std::byte, 8> constant_{};
   std::int64_t row_ = 0, height_ = 0, origin_ = 0, column_ = 0, width_ = 0;

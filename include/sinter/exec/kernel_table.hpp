@@ -6,7 +6,7 @@
 #include <array>
 #include <cstddef>
 
-#include <sinter/exec/moments.hpp>
+#include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/reduction.hpp>
 #include <sinter/exec/winograd.hpp>
@@ -30,7 +30,7 @@ struct kernel_table {
   by_dtype<micro_op_rows_table> micro_op_rows{};
   by_dtype<by_dtype<ir::map_function>> casts{};  // [from][to]
   by_dtype<reduction_table> reductions{};
-  by_dtype<moments_kernels> moments{};
+  by_dtype<pair_kernels> moments{}, exponentials{};
   product_table products{};
   winograd_table winograd{};
 
@@ -53,8 +53,9 @@ struct kernel_table {
   constexpr const reduction_kernels& reduction(monoid m, dtype type) const {
     return reductions[static_cast<std::size_t>(type)][static_cast<std::size_t>(m)];
   }
-  constexpr const moments_kernels& moments_of(dtype type) const {
-    return moments[static_cast<std::size_t>(type)];
+  /// The second value beside a sum, or beside a max.
+  constexpr const pair_kernels& pair_of(monoid m, dtype type) const {
+    return (m == monoid::sum ? moments : exponentials)[static_cast<std::size_t>(type)];
   }
   constexpr gemm_function product(dtype type) const {
     return products[static_cast<std::size_t>(type)];

@@ -37,14 +37,14 @@ struct lowered_tiles {
 };
 
 // `map` reduces the rows of a batch into accumulators of all columns, group by group; groups
-// combine in order. `rest` reads the results as external value 0, a row per batch. Moments: sums of
-// distances from shifts and of their squares, from which come sums and deviations, external value
-// 1; shifts are the means of some rows (planning::moment_sample_rows).
+// combine in order. `rest` reads the results as external value 0, a row per batch. A pair (see
+// column_pair.hpp): the second value is external value 1. Beside a sum, both come from distances
+// from shifts, the means of some rows (planning::moment_sample_rows), and their squares.
 struct lowered_columns {
   tile_program map, rest;
   std::int64_t batch = 1, reduced = 1, columns = 1;
   std::int64_t rows_per_group = 1, columns_per_task = 1, batches_per_task = 1;
-  bool moments = false;
+  bool pair = false, guarded = false;  // as the exponentials of a step are
   friend bool operator==(const lowered_columns&, const lowered_columns&) = default;
 };
 

@@ -71,7 +71,8 @@ class nest_text {
     number("groups of ", n.rows_per_group);
     number(" rows, tasks of ", n.batches_per_task);
     number(" x ", n.columns_per_task);
-    t_.flag(", moments", n.moments);
+    t_.flag(", pair", n.pair);
+    t_.flag(", guarded", n.guarded);
     t_.end();
     program("map", n.map);
     program("rest", n.rest);

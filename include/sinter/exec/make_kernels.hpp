@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include <sinter/exec/exponentials_kernel.hpp>
 #include <sinter/exec/gemm.hpp>
 #include <sinter/exec/kernel_table.hpp>
 #include <sinter/exec/micro_ops.hpp>
@@ -44,6 +45,7 @@ constexpr kernel_table make_kernel_table() {
     if constexpr (!std::is_same_v<From, bool> && !NarrowFloat<From>)
       table.reductions[from] = exec::reductions<From>();
     table.moments[from] = exec::moments_of_dtype<From>();
+    table.exponentials[from] = exec::exponentials_of_dtype<From>();
   };
   add(std::type_identity<bool>{});
   (add(std::type_identity<T>{}), ...);

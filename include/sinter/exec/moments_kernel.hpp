@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The kernels of moments.hpp for f32 and f64.
+// The moments of column_pair.hpp for f32 and f64.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include <sinter/exec/moments.hpp>
+#include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce.hpp>
 
@@ -77,7 +77,7 @@ struct moment_partials {
 // Four rows are walked from their beginning to their end, as map_reduce_columns_kernel does.
 template <Floating T>
 void moments_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
-                    const void* shifts, double* sums, double* squares) {
+                    const void* shifts, void* sums, double* squares) {
   constexpr int together = 4;
   moment_partials<T> partials;
   for (std::int64_t first = 0; first < columns; first += partials.columns) {
@@ -93,24 +93,34 @@ void moments_kernel(std::int64_t rows, std::int64_t columns, const void* x, std:
       for (; row + together <= end; row += together)
         partials.template add_rows<together>(width, row_at(row), row_stride, shift);
       for (; row < end; ++row) partials.template add_rows<1>(width, row_at(row), row_stride, shift);
-      partials.add_to(width, sums + first, squares + first);
+      partials.add_to(width, static_cast<double*>(sums) + first, squares + first);
     }
   }
 }
 
-template <Floating T>
-void shift_kernel(std::int64_t columns, std::int64_t count, const double* sums, void* shifts) {
-  for (std::int64_t j = 0; j < columns; ++j)
-    static_cast<T*>(shifts)[j] = static_cast<T>(shift_of(count, sums[j], dtype_of<T>));
+inline void combine_moments(std::int64_t columns, const void* from_sums, const double* from_squares,
+                            void* sums, double* squares) {
+  for (std::int64_t j = 0; j < columns; ++j) {
+    static_cast<double*>(sums)[j] += static_cast<const double*>(from_sums)[j];
+    squares[j] += from_squares[j];
+  }
 }
 
 template <Floating T>
-void moments_finish_kernel(std::int64_t columns, std::int64_t count, const void* shifts,
-                           const double* sums, const double* squares, void* results,
+void shift_kernel(std::int64_t columns, std::int64_t count, const void* sums, void* shifts) {
+  for (std::int64_t j = 0; j < columns; ++j)
+    static_cast<T*>(shifts)[j] =
+        static_cast<T>(shift_of(count, static_cast<const double*>(sums)[j], dtype_of<T>));
+}
+
+template <Floating T>
+void moments_finish_kernel(std::int64_t columns, std::int64_t count, bool, const void* shifts,
+                           const void* sums, const double* squares, void* results,
                            void* deviations) {
   for (std::int64_t j = 0; j < columns; ++j) {
     const double shift = static_cast<double>(static_cast<const T*>(shifts)[j]);
-    const moments_result of = moments_of(count, shift, sums[j], squares[j]);
+    const moments_result of =
+        moments_of(count, shift, static_cast<const double*>(sums)[j], squares[j]);
     static_cast<T*>(results)[j] = static_cast<T>(of.sum);
     static_cast<T*>(deviations)[j] = static_cast<T>(of.deviations);
   }
@@ -119,10 +129,10 @@ void moments_finish_kernel(std::int64_t columns, std::int64_t count, const void*
 }  // namespace detail
 
 template <Element T>
-constexpr moments_kernels moments_of_dtype() {
+constexpr pair_kernels moments_of_dtype() {
   if constexpr (Floating<T>)
-    return {&detail::moments_kernel<T>, &detail::shift_kernel<T>,
-            &detail::moments_finish_kernel<T>};
+    return {&detail::moments_kernel<T>, &detail::combine_moments, &detail::moments_finish_kernel<T>,
+            &detail::shift_kernel<T>};
   else
     return {};
 }

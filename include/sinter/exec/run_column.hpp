@@ -2,8 +2,8 @@
 // Runs column nests: a map over [batch][reduced][columns] that ends in a reduction over the middle.
 // Blocks of 32 rows are combined into accumulators of all columns: walking down single columns
 // would touch a new line per element (1.5 to 1.6 times slower). Long reductions are cut into groups
-// of rows whose accumulators combine in order. With deviations from the mean there are two sums per
-// column, of distances from a shift and of their squares; shifts are found on some rows before.
+// of rows whose accumulators combine in order. A pair (column_pair.hpp) has two accumulators per
+// column; the shifts of moments are found on some rows before.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <sinter/exec/bind_tile.hpp>
+#include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/lowered.hpp>
-#include <sinter/exec/moments.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
@@ -34,7 +34,7 @@ class column_nest {
         rest_(kernels, nest,
               analyze_tile(nullptr, nest, geometry::block, stores_at(nest, planning::level::row),
                            reduction_, -1)),
-        moments_(moments_of(kernels, nest, reduction_)) {}
+        pair_(pair_of(kernels, nest, reduction_)) {}
 
   memory_need bind(const binding& at) {
     const shape_vector space = at.evaluate(nest_->space);
@@ -77,7 +77,8 @@ class column_nest {
         .rows_per_group = row_groups_ == 1 ? std::max<std::int64_t>(1, reduced_) : rows_per_group_,
         .columns_per_task = columns_per_task_,
         .batches_per_task = batches_per_task_,
-        .moments = moments_ != nullptr};
+        .pair = pair_ != nullptr,
+        .guarded = is_guarded()};
   }
 
  private:
@@ -88,14 +89,20 @@ class column_nest {
     detail::require_step(count == 1, nest, "a column nest has one reduction");
     return found;
   }
-  // Of nests with deviations.
-  static const moments_kernels* moments_of(const kernel_table& kernels, const planning::nest& nest,
-                                           int reduction) {
-    if (!planning::has_deviations(nest)) return nullptr;
-    const moments_kernels& own =
-        kernels.moments_of(nest.body[static_cast<std::size_t>(reduction)].type);
-    detail::require_step(own.add != nullptr, nest, "no kernel for these deviations");
+  // Of nests with a second value.
+  static const pair_kernels* pair_of(const kernel_table& kernels, const planning::nest& nest,
+                                     int reduction) {
+    const planning::step* second = planning::second_of_pair(nest);
+    if (second == nullptr) return nullptr;
+    const bool sums = planning::first_of_pair(*second) == ir::op::reduce_sum;
+    const pair_kernels& own = kernels.pair_of(sums ? monoid::sum : monoid::max,
+                                              nest.body[static_cast<std::size_t>(reduction)].type);
+    detail::require_step(own.add != nullptr, nest, "no kernel for this pair");
     return &own;
+  }
+  bool is_guarded() const {
+    const planning::step* second = planning::second_of_pair(*nest_);
+    return second != nullptr && second->attribute != 0;
   }
   static std::vector<int> stores_at(const planning::nest& nest, planning::level level) {
     std::vector<int> out;
@@ -133,15 +140,15 @@ class column_nest {
     const auto batches = static_cast<std::size_t>(batch_);
     if (row_groups_ > 1)
       out.shared = batches * static_cast<std::size_t>(row_groups_) * accumulator_bytes();
-    if (moments_ != nullptr) {
-      out.per_thread += squares_bytes() + 2 * result_bytes();
+    if (pair_ != nullptr) {
+      out.per_thread += second_bytes() + 2 * result_bytes();
       if (row_groups_ > 1)
         out.shared +=
-            batches * (static_cast<std::size_t>(row_groups_) * squares_bytes() + result_bytes());
+            batches * (static_cast<std::size_t>(row_groups_) * second_bytes() + result_bytes());
     }
     return out;
   }
-  std::size_t squares_bytes() const {
+  std::size_t second_bytes() const {
     return round_to_lines(static_cast<std::size_t>(columns_) * sizeof(double));
   }
 
@@ -156,52 +163,52 @@ class column_nest {
     return own_accumulators(scratch) + accumulator_bytes();
   }
 
-  // And where there are deviations: shifts, squares, and what they come to.
-  moments_memory own_moments(std::byte* scratch) const {
-    if (moments_ == nullptr) return {};
+  // And where there is a pair: shifts, second accumulators, and what they come to.
+  pair_memory own_pair(std::byte* scratch) const {
+    if (pair_ == nullptr) return {};
     std::byte* const shifts = own_results(scratch) + result_bytes();
-    return {moments_, shifts, reinterpret_cast<double*>(shifts + 2 * result_bytes())};
+    return {pair_, shifts, reinterpret_cast<double*>(shifts + 2 * result_bytes())};
   }
-  std::byte* own_deviations(std::byte* scratch) const {
+  std::byte* own_second(std::byte* scratch) const {
     return own_results(scratch) + 2 * result_bytes();
   }
 
   // The same that all tasks see, behind the sums of all groups.
-  moments_memory shared_moments(const run_memory& memory, std::int64_t b,
-                                std::int64_t group) const {
-    if (moments_ == nullptr) return {};
+  pair_memory shared_pair(const run_memory& memory, std::int64_t b, std::int64_t group) const {
+    if (pair_ == nullptr) return {};
     const auto groups = static_cast<std::size_t>(batch_ * row_groups_);
-    std::byte* const squares = memory.shared + groups * accumulator_bytes();
-    return {moments_,
-            squares + groups * squares_bytes() + static_cast<std::size_t>(b) * result_bytes(),
-            reinterpret_cast<double*>(squares + static_cast<std::size_t>(b * row_groups_ + group) *
-                                                    squares_bytes())};
+    std::byte* const second = memory.shared + groups * accumulator_bytes();
+    return {pair_, second + groups * second_bytes() + static_cast<std::size_t>(b) * result_bytes(),
+            reinterpret_cast<double*>(second + static_cast<std::size_t>(b * row_groups_ + group) *
+                                                   second_bytes())};
   }
 
+  bool has_shifts() const { return pair_ != nullptr && pair_->shift != nullptr; }
+
   // Shifts of these columns of a batch: the means of some rows, as distances from 0. Leaves sums
-  // and squares behind.
-  void find_shifts(tile_runner& map, const moments_memory& moments, std::byte* sums, std::int64_t b,
+  // and second accumulators behind.
+  void find_shifts(tile_runner& map, const pair_memory& pair, std::byte* sums, std::int64_t b,
                    std::int64_t column, std::int64_t column_end) const {
     const auto size = static_cast<std::int64_t>(result_size());
-    std::byte* const shifts = moments.shifts + column * size;
+    std::byte* const shifts = pair.shifts + column * size;
     std::memset(shifts, 0, static_cast<std::size_t>((column_end - column) * size));
-    begin_sums(moments, sums, column, column_end);
+    begin_pair(pair, sums, column, column_end);
     std::int64_t count = 0;
     for (std::int64_t row = 0; row < reduced_; row += planning::moment_sample_step) {
       const std::int64_t end = std::min(reduced_, row + planning::moment_sample_rows);
       map.run_all(b * reduced_ + row, b * reduced_ + end, column, column_end);
       count += end - row;
     }
-    moments_->shift(column_end - column, count, reinterpret_cast<const double*>(sums) + column,
-                    shifts);
+    pair_->shift(column_end - column, count, reinterpret_cast<const double*>(sums) + column,
+                 shifts);
   }
 
   // `sums`: the accumulators of all columns.
-  void begin_sums(const moments_memory& moments, std::byte* sums, std::int64_t column,
+  void begin_pair(const pair_memory& pair, std::byte* sums, std::int64_t column,
                   std::int64_t column_end) const {
     kernels().identity(column_end - column,
                        sums + static_cast<std::size_t>(column) * kernels().accumulator_bytes);
-    if (moments_ != nullptr) std::fill(moments.squares + column, moments.squares + column_end, 0.0);
+    if (pair_ != nullptr) std::fill(pair.second + column, pair.second + column_end, 0.0);
   }
 
   void run_batches(const run_memory& memory) const {
@@ -218,15 +225,15 @@ class column_nest {
           map.begin();
           std::byte* accumulators = own_accumulators(scratch);
           map.set_column_accumulators(accumulators);
-          const moments_memory moments = own_moments(scratch);
-          map.set_moments(moments);
+          const pair_memory pair = own_pair(scratch);
+          map.set_pair(pair);
           for (std::int64_t b = first; b < std::min(batch_, first + batches_per_task_); ++b) {
             std::byte* here =
                 accumulators + static_cast<std::size_t>(column) * kernels().accumulator_bytes;
-            if (moments_ != nullptr) find_shifts(map, moments, accumulators, b, column, column_end);
-            begin_sums(moments, accumulators, column, column_end);
+            if (has_shifts()) find_shifts(map, pair, accumulators, b, column, column_end);
+            begin_pair(pair, accumulators, column, column_end);
             map.run_all(b * reduced_, (b + 1) * reduced_, column, column_end);
-            finish(scratch, moments, column, column_end, here);
+            finish(scratch, pair, column, column_end, here);
             run_rest(memory, scratch, b, column, column_end);
           }
         });
@@ -242,51 +249,50 @@ class column_nest {
           std::byte* accumulators =
               memory.shared + static_cast<std::size_t>(task) * accumulator_bytes();
           map.set_column_accumulators(accumulators);
-          const moments_memory moments = shared_moments(memory, b, task % row_groups_);
-          map.set_moments(moments);
-          begin_sums(moments, accumulators, 0, columns_);
+          const pair_memory pair = shared_pair(memory, b, task % row_groups_);
+          map.set_pair(pair);
+          begin_pair(pair, accumulators, 0, columns_);
           map.run_all(b * reduced_ + row, b * reduced_ + std::min(reduced_, row + rows_per_group_),
                       0, columns_);
         });
     for (std::int64_t b = 0; b < batch_; ++b) {
       std::byte* total =
           memory.shared + static_cast<std::size_t>(b * row_groups_) * accumulator_bytes();
-      for (std::int64_t g = 1; g < row_groups_; ++g)
-        kernels().combine(columns_, total + static_cast<std::size_t>(g) * accumulator_bytes(),
-                          total);
-      const moments_memory moments = shared_moments(memory, b, 0);
-      for (std::int64_t g = 1; g < row_groups_ && moments_ != nullptr; ++g) {
-        const double* const others = shared_moments(memory, b, g).squares;
-        for (std::int64_t j = 0; j < columns_; ++j) moments.squares[j] += others[j];
+      const pair_memory pair = shared_pair(memory, b, 0);
+      for (std::int64_t g = 1; g < row_groups_; ++g) {
+        const std::byte* const group = total + static_cast<std::size_t>(g) * accumulator_bytes();
+        if (pair_ != nullptr)
+          pair_->combine(columns_, group, shared_pair(memory, b, g).second, total, pair.second);
+        else
+          kernels().combine(columns_, group, total);
       }
-      finish(memory.scratch(0), moments, 0, columns_, total);
+      finish(memory.scratch(0), pair, 0, columns_, total);
       run_rest(memory, memory.scratch(0), b, 0, columns_);
     }
   }
 
   void find_shared_shifts(const run_memory& memory) const {
-    if (moments_ == nullptr) return;
+    if (!has_shifts()) return;
     tile_runner map(map_.program(), memory.bases, memory.scratch(0));
     map.begin();
     for (std::int64_t b = 0; b < batch_; ++b) {
       std::byte* const sums =
           memory.shared + static_cast<std::size_t>(b * row_groups_) * accumulator_bytes();
-      const moments_memory moments = shared_moments(memory, b, 0);
+      const pair_memory pair = shared_pair(memory, b, 0);
       map.set_column_accumulators(sums);
-      map.set_moments(moments);
-      find_shifts(map, moments, sums, b, 0, columns_);
+      map.set_pair(pair);
+      find_shifts(map, pair, sums, b, 0, columns_);
     }
   }
 
   // The results of these columns, from accumulators that begin with the first of them.
-  void finish(std::byte* scratch, const moments_memory& moments, std::int64_t column,
+  void finish(std::byte* scratch, const pair_memory& pair, std::int64_t column,
               std::int64_t column_end, const std::byte* accumulators) const {
     std::byte* const results = own_results(scratch);
-    if (moments_ == nullptr) return kernels().finish(column_end - column, accumulators, results);
-    moments_->finish(column_end - column, reduced_,
-                     moments.shifts + static_cast<std::size_t>(column) * result_size(),
-                     reinterpret_cast<const double*>(accumulators), moments.squares + column,
-                     results, own_deviations(scratch));
+    if (pair_ == nullptr) return kernels().finish(column_end - column, accumulators, results);
+    pair_->finish(column_end - column, reduced_, is_guarded(),
+                  pair.shifts + static_cast<std::size_t>(column) * result_size(), accumulators,
+                  pair.second + column, results, own_second(scratch));
   }
 
   // What follows the reduction, for one batch.
@@ -295,15 +301,15 @@ class column_nest {
     tile_runner rest(rest_.program(), memory.bases, rest_scratch(scratch));
     rest.begin();
     rest.set_external({own_results(scratch), column_end - column, b, column});
-    if (moments_ != nullptr)
-      rest.set_external({own_deviations(scratch), column_end - column, b, column}, 1);
+    if (pair_ != nullptr)
+      rest.set_external({own_second(scratch), column_end - column, b, column}, 1);
     rest.run_all(b, b + 1, column, column_end);
   }
 
   const planning::nest* nest_;
   int reduction_;
   bound_tile map_, rest_;
-  const moments_kernels* moments_;  // nullptr: no deviations
+  const pair_kernels* pair_;  // nullptr: one accumulator per column
   std::int64_t batch_ = 1, reduced_ = 1, columns_ = 1;
   std::int64_t row_groups_ = 1, rows_per_group_ = 1, columns_per_task_ = 1, batches_per_task_ = 1;
 };

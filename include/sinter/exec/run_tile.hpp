@@ -10,8 +10,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/copy.hpp>
-#include <sinter/exec/moments.hpp>
 #include <sinter/exec/random.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/exec/strided_runs.hpp>
@@ -37,8 +37,8 @@ class tile_runner {
   }
   /// Accumulators of all columns, for reductions over the outer axes.
   void set_column_accumulators(std::byte* at) { column_accumulators_ = at; }
-  /// What moments need beside them.
-  void set_moments(const moments_memory& memory) { moments_ = memory; }
+  /// What the second values of pairs need.
+  void set_pair(const pair_memory& memory) { pair_ = memory; }
   /// Row values that several tasks share, and the accumulators of this task.
   void share(std::byte* row_values, std::byte* accumulators) {
     row_values_ = row_values;
@@ -322,7 +322,7 @@ class tile_runner {
       }
       case command_kind::reduce_columns: reduce_columns(c, operands[0]); return;
       case command_kind::map_reduce_columns: map_reduce_columns(c, operands); return;
-      case command_kind::moments: add_moments(c, operands[0]); return;
+      case command_kind::reduce_pair: reduce_pair(c, operands[0]); return;
       case command_kind::store: store(c, operands[0]); return;
     }
   }
@@ -491,17 +491,17 @@ class tile_runner {
       kernels.column(1, width_, address(from, row), 0, to);
   }
 
-  void add_moments(const command& c, const location& from) {
-    const std::byte* const shifts =
-        moments_.shifts + static_cast<std::size_t>(column_) *
-                              size_of(p_.reductions[static_cast<std::size_t>(c.reduction)].type);
-    double* const sums = reinterpret_cast<double*>(column_accumulators_) + column_;
-    double* const squares = moments_.squares + column_;
+  void reduce_pair(const command& c, const location& from) {
+    const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
+    const auto column = static_cast<std::size_t>(column_);
+    const std::byte* const shifts = pair_.shifts + column * size_of(r.type);
+    std::byte* const first = column_accumulators_ + column * r.kernels->accumulator_bytes;
+    double* const second = pair_.second + column;
     if (const std::int64_t rows_apart = pitch(from); rows_apart != 0)
-      return moments_.kernels->add(height_, width_, address(from, 0), rows_apart, shifts, sums,
-                                   squares);
+      return pair_.kernels->add(height_, width_, address(from, 0), rows_apart, shifts, first,
+                                second);
     for (std::int64_t row = 0; row < height_; ++row)
-      moments_.kernels->add(1, width_, address(from, row), 0, shifts, sums, squares);
+      pair_.kernels->add(1, width_, address(from, row), 0, shifts, first, second);
   }
 
   void map_reduce_columns(const command& c, const location* operands) {
@@ -524,7 +524,7 @@ class tile_runner {
   std::byte* const* bases_;
   std::byte *scratch_, *row_values_, *accumulators_;
   std::byte* column_accumulators_ = nullptr;
-  moments_memory moments_;
+  pair_memory pair_;
   std::int64_t* offsets_;
   std::array<external_block, most_products> external_;
   shape_vector next_index_;

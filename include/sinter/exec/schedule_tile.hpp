@@ -304,8 +304,8 @@ class tile_schedule {
       bound_value& v = values[static_cast<std::size_t>(i)];
       const auto size = static_cast<std::uint8_t>(size_of(s.type));
       if (i == facts_.external || s.kind == planning::step_kind::product ||
-          s.kind == planning::step_kind::deviations) {
-        // A second product of the nest, or its deviations, are its other external value.
+          planning::is_second_of_pair(s)) {
+        // A second product of the nest, or the second of a pair, is its other external value.
         v.at = {location::memory::external, value_class::full, size, i == facts_.external ? 0 : 1};
         continue;
       }

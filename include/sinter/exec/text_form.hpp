@@ -40,7 +40,7 @@ struct enum_names<command_kind> {
                                                          "reduce",
                                                          "reduce_columns",
                                                          "map_reduce_columns",
-                                                         "moments",
+                                                         "reduce_pair",
                                                          "store"};
 };
 template <>

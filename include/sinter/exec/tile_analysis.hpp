@@ -45,7 +45,7 @@ struct tile_analysis {
   bool has_row_level = false;    // row-level values have extent 1 on the inner axes
   int external = -1;             // the step whose value the nest hands in
   int column_reduction = -1;     // geometry::columns: the step that ends the program
-  bool has_moments = false;      // and sums up squared distances, too
+  bool has_pair = false;         // and sums up squared distances, too
   int mapped_into_columns = -1;  // the map before it, where one kernel does both
   std::vector<int> stores;       // numbers of the nest's stores that this program makes
   std::vector<bool> row_store;   // of those: one value per row is stored
@@ -98,7 +98,7 @@ inline void find_alive(const planning::nest& nest, tile_analysis& out) {
   if (out.column_reduction >= 0) out.alive[static_cast<std::size_t>(out.column_reduction)] = true;
   for (std::size_t i = nest.body.size(); i-- > 0;) {
     if (!out.alive[i] || static_cast<int>(i) == out.external ||
-        nest.body[i].kind == planning::step_kind::deviations)
+        planning::is_second_of_pair(nest.body[i]))
       continue;
     for (int o : nest.body[i].operands) {
       require_step(o >= 0 && o < static_cast<int>(i), nest, "a step uses a later one");
@@ -109,7 +109,7 @@ inline void find_alive(const planning::nest& nest, tile_analysis& out) {
 
 // The map whose values nothing but the reduction of columns reads, if there is a kernel for both.
 inline int find_mapped_into_columns(const planning::nest& nest, const tile_analysis& facts) {
-  if (facts.column_reduction < 0 || facts.has_moments || !facts.stores.empty()) return -1;
+  if (facts.column_reduction < 0 || facts.has_pair || !facts.stores.empty()) return -1;
   const planning::step& reduction = nest.body[static_cast<std::size_t>(facts.column_reduction)];
   const int mapped = facts.origin[static_cast<std::size_t>(reduction.operands[0])];
   const planning::step& s = nest.body[static_cast<std::size_t>(mapped)];
@@ -157,7 +157,7 @@ inline tile_analysis analyze_tile(const planning::plan* plan, const planning::ne
   out.kind = kind;
   out.external = external;
   out.column_reduction = column_reduction;
-  out.has_moments = column_reduction >= 0 && planning::has_deviations(nest);
+  out.has_pair = column_reduction >= 0 && planning::second_of_pair(nest) != nullptr;
   out.stores = std::move(stores);
   out.has_row_level = nest.inner_axes > 0 && nest.kind != planning::nest_kind::column;
   detail::require_step(static_cast<std::size_t>(nest.inner_axes) <= nest.space.size(), nest,

@@ -105,7 +105,7 @@ enum class command_kind : std::uint8_t {
   reduce,
   reduce_columns,
   map_reduce_columns,  // a map, and the reduction of its result down the columns
-  moments,             // distances from shifts, and their squares, summed up down the columns
+  reduce_pair,         // two values down the columns, see column_pair.hpp
   store
 };
 
@@ -226,7 +226,7 @@ inline dtype operand_type(const tile_program& p, const command& c, int k) {
       return c.code == ir::op::where && k == 0 ? dtype::boolean : c.operand_type;
     case command_kind::reduce:
     case command_kind::reduce_columns:
-    case command_kind::moments: return p.reductions[static_cast<std::size_t>(c.reduction)].type;
+    case command_kind::reduce_pair: return p.reductions[static_cast<std::size_t>(c.reduction)].type;
     default: return c.type;
   }
 }

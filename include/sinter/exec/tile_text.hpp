@@ -243,7 +243,7 @@ void command_text(Text& t, Program& p, Command& c, const known_kernels& kernels)
   switch (c.kind) {
     case command_kind::reduce:
     case command_kind::reduce_columns:
-    case command_kind::moments:
+    case command_kind::reduce_pair:
       number_text(t, "accumulator ", accumulators, c.reduction);
       t.mark(" with ");
       if constexpr (Text::reads)

@@ -188,12 +188,14 @@ class plan_verifier {
     check_program(n.map, around, "map");
     require(n.map.reductions.size() == 1 && n.map.phase_lists.size() == 1,
             "map: not one accumulator in one phase");
-    const auto is_moments = [](const command& c) { return c.kind == command_kind::moments; };
-    require(std::ranges::any_of(n.map.commands, is_moments) == n.moments,
-            "map: moments without their nest, or a nest of them without");
+    const auto is_pair = [](const command& c) { return c.kind == command_kind::reduce_pair; };
+    require(std::ranges::any_of(n.map.commands, is_pair) == n.pair,
+            "map: a pair without its nest, or a nest of pairs without");
+    require(!n.guarded || (n.pair && n.map.reductions.front().monoid == monoid::max),
+            "guarded: there are no exponentials");
     around = surroundings();
     const dtype result = result_type(n.map.reductions.front());
-    around.externals.assign(n.moments ? 2 : 1, result);
+    around.externals.assign(n.pair ? 2 : 1, result);
     check_program(n.rest, around, "rest");
     check_parts(n.rest, false);
   }

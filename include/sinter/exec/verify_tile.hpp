@@ -156,12 +156,13 @@ class tile_verifier {
       case command_kind::map_reduce_columns: return check_map(c, phase);
       case command_kind::reduce:
       case command_kind::reduce_columns:
-      case command_kind::moments: {
+      case command_kind::reduce_pair: {
         count_operands(c, 1);
         const bound_reduction& r = reduction_of(c, phase);
-        if (c.kind == command_kind::moments)
-          require(r.monoid == monoid::sum && (r.type == dtype::f32 || r.type == dtype::f64),
-                  "accumulator: no sum of f32 or f64");
+        if (c.kind == command_kind::reduce_pair)
+          require((r.monoid == monoid::sum || r.monoid == monoid::max) &&
+                      (r.type == dtype::f32 || r.type == dtype::f64),
+                  "accumulator: no sum or max of f32 or f64");
         require(c.type == result_type(r), "type: not that of the accumulator's result");
         require(r.result.valid() == (c.kind == command_kind::reduce),
                 "accumulator: not of rows, or not of columns, as the command");

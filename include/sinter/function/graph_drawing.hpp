@@ -248,6 +248,7 @@ class plan_drawing {
         break;
       case reduce: title = ir::name(s.code); break;
       case deviations: title = "squared deviations"; break;
+      case exponentials: title = "sum of exponentials"; break;
       case product:
         title = "product";
         operands = {factors[0],

@@ -98,7 +98,8 @@ class schedule_maker {
     planning::for_each_step(n, [](planning::step& s) {
       using enum planning::step_kind;
       if (s.kind != load && s.kind != scalar && s.kind != product) s.access = -1;
-      if (s.kind != iota && s.kind != random && s.kind != product) s.attribute = 0;
+      if (s.kind != iota && s.kind != random && s.kind != product && s.kind != exponentials)
+        s.attribute = 0;
       if (s.kind != constant) s.constant = 0;
       if (s.kind != extent) s.extent = {};
       if ((s.kind != map && s.kind != reduce) || s.fused != nullptr) s.code = {};

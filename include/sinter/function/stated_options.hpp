@@ -80,8 +80,9 @@ class stated_options {
     require(n.kind != streamed || (options_.nests.streamed && options_.reassociate), "streamed");
     require(n.kind != grouped || options_.nests.grouped, "grouped");
     require(!n.winograd || options_.nests.winograd, "winograd");
-    require(!planning::has_deviations(n) || (options_.nests.moments && options_.reassociate),
-            "moments");
+    require(
+        planning::second_of_pair(n) == nullptr || (options_.nests.moments && options_.reassociate),
+        "moments");
   }
 
   void check_budget(const plan_record& p, std::size_t arena_bytes) const {

@@ -16,6 +16,7 @@
 #include <sinter/plan/candidate_cost.hpp>
 #include <sinter/plan/candidate_nest.hpp>
 #include <sinter/plan/cut.hpp>
+#include <sinter/plan/exponential_sums.hpp>
 #include <sinter/plan/image_windows.hpp>
 #include <sinter/plan/moments.hpp>
 #include <sinter/plan/nest.hpp>
@@ -173,21 +174,23 @@ class candidate_enumeration {
     };
     use(cuts_.leaf(each.operands[0]));
     for (const cut& inside : cuts_.of(each.operands[0])) use(inside);
-    if (adjacent && options_.reassociate && options_.nests.moments) moments(v, f);
+    if (adjacent && options_.reassociate && options_.nests.moments) pairs(v, f);
   }
 
-  // Squared distances from a mean, and the sum that the mean is made of, from one sweep.
-  void moments(int v, int f) {
-    const column_moments found =
-        moments_finder(g_, dims_).of(g_[v].forms[static_cast<std::size_t>(f)]);
-    if (!found.any() || found.sum == v) return;
+  // Two values of a column from one sweep: squared distances from the mean and the sum that it is
+  // made of, exponentials of distances from the largest and that.
+  void pairs(int v, int f) {
+    const form& each = g_[v].forms[static_cast<std::size_t>(f)];
+    column_pair found = moments_finder(g_, dims_).of(each);
+    if (!found.any()) found = exponential_sum_finder(g_).of(each);
+    if (!found.any() || found.first == v) return;
     const auto use = [&](const cut& inside) {
       if (inside.inner_axes != 0 || inside.product >= 0) return;
       const std::size_t before = candidates_.size();
       add(nest_kind::column, v, f, inside);
       if (candidates_.size() == before) return;
-      candidates_.back().moments = found;
-      candidates_.back().outputs.push_back(found.sum);
+      candidates_.back().pair = found;
+      candidates_.back().outputs.push_back(found.first);
     };
     use(cuts_.leaf(found.x));
     for (const cut& inside : cuts_.of(found.x)) use(inside);

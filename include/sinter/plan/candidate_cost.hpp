@@ -110,7 +110,7 @@ class candidate_cost {
         work += micro_work(ir::op::reduce_sum, g_[c.root].type, machine_) *
                 g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
         work += machine_.column_batch * (column_batches(c) - 1);
-        if (c.moments.any()) work += moments_work(c);
+        if (c.pair.any()) work += pair_work(c);
         break;
       case nest_kind::tile:
         if (c.reordered)
@@ -163,13 +163,20 @@ class candidate_cost {
 
   // A difference, a square and its sum, in registers; and rows that are looked at before. A column
   // ends as a row does: two sweeps over [32,1024] in L2 take 5.1 us, one 6.7.
-  double moments_work(const candidate& c) const {
-    const value_class& x = g_[c.moments.x];
+  // Or a difference, an exponential and its sum, and two more exponentials, of f64, per block of
+  // rows.
+  double pair_work(const candidate& c) const {
+    const value_class& x = g_[c.pair.x];
     const double rows = x.elements / std::max(1.0, g_[c.root].elements);
+    const double element = machine_.unit_work * width_factor(x.type) * x.elements;
+    const double end = machine_.row * g_[c.root].elements;
+    if (c.pair.kind == step_kind::exponentials)
+      return element * (2 + static_cast<double>(ir::info(ir::op::exp).cost) *
+                                (1 + 4.0 / std::min(32.0, rows))) +
+             end;
     const double sampled = std::min(1.0, moment_sample_rows / std::max(1.0, rows)) +
                            static_cast<double>(moment_sample_rows) / moment_sample_step;
-    return machine_.unit_work * width_factor(x.type) * x.elements * (3 + std::min(1.0, sampled)) +
-           machine_.row * g_[c.root].elements;
+    return element * (3 + std::min(1.0, sampled)) + end;
   }
 
   // Per element of the result or of an operand, whichever has most.

@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
+#include <sinter/plan/column_pair.hpp>
 #include <sinter/plan/cut.hpp>
-#include <sinter/plan/moments.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/streamed.hpp>
 
@@ -31,7 +31,7 @@ struct candidate {
   std::array<int, 2> packed{-1, -1};
   bool winograd = false;     // matmul: as `nest` has it
   std::vector<int> parts;    // grouped: matmul candidates with one left factor
-  column_moments moments;    // column: the root are these, its cut is one of x
+  column_pair pair;          // column: the root is its second value, its cut is one of x
   bool reordered = false;    // tile: a reduction over axes that are not the last ones
   std::vector<int> outputs;  // values it stores, the root first
   std::vector<int> reads;    // values that must be stored before

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -111,6 +112,9 @@ class body_interpreter {
         values.push_back(reduce(facts, static_cast<int>(i), values));
       else if (body[i].kind == step_kind::deviations)
         values.push_back(deviations(facts, values[static_cast<std::size_t>(body[i].operands[0])]));
+      else if (body[i].kind == step_kind::exponentials)
+        values.push_back(exponentials(facts, values[static_cast<std::size_t>(body[i].operands[0])],
+                                      body[i].attribute != 0));
       else
         values.push_back(map(facts, body[i], values));
       for (double& x : values.back().data) x = rounded(body[i].type, x);
@@ -252,6 +256,7 @@ class body_interpreter {
         return out;
       case step_kind::reduce:
       case step_kind::deviations:
+      case step_kind::exponentials:
       case step_kind::product: break;
     }
     return out;
@@ -299,6 +304,24 @@ class body_interpreter {
       const std::size_t place = out.place(index);
       const double distance = x(index) - means.data[place];
       out.data[place] += distance * distance;
+    });
+    return out;
+  }
+
+  // Sums of e^(x - largest); 0 in place of an infinite largest if it is `guarded`.
+  static step_value exponentials(const body_facts& f, const step_value& x, bool guarded) {
+    step_value largest{f.kept, {}};
+    const auto count = static_cast<std::size_t>(element_count(f.kept));
+    largest.data.assign(count, -std::numeric_limits<double>::infinity());
+    step_value out{f.kept, std::vector<double>(count, 0.0)};
+    ir::for_each_index(f.space, [&](const shape_vector& index) {
+      double& all = largest.data[largest.place(index)];
+      all = ir::evaluate_scalar(ir::op::maximum, dtype::f64, all, x(index), 0);
+    });
+    ir::for_each_index(f.space, [&](const shape_vector& index) {
+      const std::size_t place = out.place(index);
+      const double from = largest.data[place];
+      out.data[place] += std::exp(x(index) - (guarded && std::isinf(from) ? 0 : from));
     });
     return out;
   }

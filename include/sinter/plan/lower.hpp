@@ -262,7 +262,7 @@ class lowering {
 
   void lower_body(nest& n, const candidate& c, const form* reduction, int number) {
     body_state s{n, c.inside, {}, c.packed[1]};
-    const int result = c.moments.any()        ? c.moments.x
+    const int result = c.pair.any()           ? c.pair.x
                        : reduction != nullptr ? reduction->operands[0]
                                               : c.root;
     n.space = c.inside.inner_axes != 0 ? c.inside.space : g_[result].shape;
@@ -278,6 +278,7 @@ class lowering {
     const std::int64_t mask = g_.payload(*reduction).attributes[0];
     const int rank = static_cast<int>(n.space.size());
     step reduce{step_kind::reduce, level::row, g_[c.root].type, reduction->code};
+    if (c.pair.kind == step_kind::exponentials) reduce.code = ir::op::reduce_max;
     reduce.operands.push_back(last);
     reduce.attribute = mask;
     if (c.kind == nest_kind::column) {
@@ -292,12 +293,13 @@ class lowering {
       n.inner_axes = std::popcount(static_cast<std::uint64_t>(mask));
     }
     n.body.push_back(reduce);
-    if (c.moments.any()) {
-      if (is_stored_by(number, c.moments.sum))
-        n.stores.push_back({static_cast<int>(n.body.size()) - 1, ensure_buffer(c.moments.sum)});
-      step squares{step_kind::deviations, level::row, g_[c.root].type};
-      squares.operands = reduce.operands;
-      n.body.push_back(squares);
+    if (c.pair.any()) {
+      if (is_stored_by(number, c.pair.first))
+        n.stores.push_back({static_cast<int>(n.body.size()) - 1, ensure_buffer(c.pair.first)});
+      step second{c.pair.kind, level::row, g_[c.root].type};
+      second.operands = reduce.operands;
+      second.attribute = c.pair.guarded ? 1 : 0;
+      n.body.push_back(second);
     }
     if (is_stored_by(number, c.root))
       n.stores.push_back({static_cast<int>(n.body.size()) - 1, ensure_buffer(c.root)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Finds variances down columns in a saturated e-graph: sum((x - mean(x))^2) over the axes of the
-// mean, and the sum that the mean is made of. One sweep can give both (exec/moments.hpp).
+// mean, and the sum that the mean is made of. One sweep can give both (exec/column_pair.hpp).
 #pragma once
 
 #include <cmath>
@@ -8,19 +8,10 @@
 #include <cstdint>
 #include <vector>
 
+#include <sinter/plan/column_pair.hpp>
 #include <sinter/plan/values.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
-
-// A value is the sum of squared distances of x from its mean, which is `sum` divided by the number
-// of elements. Values, or -1.
-struct column_moments {
-  int x = -1, sum = -1;
-  std::vector<eqsat::node_id> nodes{};  // the e-nodes that say so
-
-  bool any() const { return sum >= 0; }
-  friend bool operator==(const column_moments&, const column_moments&) = default;
-};
 
 class moments_finder {
  public:
@@ -29,7 +20,7 @@ class moments_finder {
       : g_(g), graph_(g.graph()), dims_(dims) {}
 
   /// What form `f` of a value, a reduction, is by the first of its e-nodes that say so.
-  column_moments of(const form& f) const {
+  column_pair of(const form& f) const {
     if (f.code != ir::op::reduce_sum) return {};
     const value_class& squares = g_[f.operands[0]];
     const std::int64_t mask = g_.payload(f).attributes[0];
@@ -37,54 +28,43 @@ class moments_finder {
     for (const eqsat::enode_view& square : nodes(squares.id, ir::op::mul)) {
       if (graph_.find(square.children[0]) != graph_.find(square.children[1])) continue;
       for (const eqsat::enode_view& distance : nodes(square.children[0], ir::op::sub)) {
-        const column_moments found = about_mean(distance, mask);
-        if (found.any()) return with(found, {square.id, distance.id});
+        const column_pair found = about_mean(distance, mask);
+        if (found.any()) return detail::with_nodes(found, {square.id, distance.id});
       }
     }
     return {};
   }
 
  private:
-  using node_list = std::vector<eqsat::node_id>;
-
-  static column_moments with(column_moments found, const node_list& nodes) {
-    found.nodes.insert(found.nodes.begin(), nodes.begin(), nodes.end());
-    return found;
-  }
-
   std::vector<eqsat::enode_view> nodes(class_id id, ir::op code) const {
-    std::vector<eqsat::enode_view> out;
-    for (const eqsat::enode_view& n : graph_.nodes(graph_.find(id)))
-      if (n.op == static_cast<std::uint16_t>(code)) out.push_back(n);
-    return out;
+    return detail::nodes_of(graph_, id, code);
   }
 
   // x - broadcast(sum / n)
-  column_moments about_mean(const eqsat::enode_view& distance, std::int64_t mask) const {
+  column_pair about_mean(const eqsat::enode_view& distance, std::int64_t mask) const {
     const int x = g_.number(distance.children[0]);
     if (x < 0) return {};
     for (const eqsat::enode_view& spread : nodes(distance.children[1], ir::op::broadcast_to)) {
       for (const eqsat::enode_view& mean : nodes(spread.children[0], ir::op::div)) {
         if (!is_count(mean.children[1], x, mask)) continue;
-        const column_moments found = sum_of(mean.children[0], x, mask);
-        if (found.any()) return with(found, {spread.id, mean.id});
+        const column_pair found = sum_of(mean.children[0], x, mask);
+        if (found.any()) return detail::with_nodes(found, {spread.id, mean.id});
       }
       for (const eqsat::enode_view& mean : nodes(spread.children[0], ir::op::mul))
         for (std::size_t k = 0; k < 2; ++k) {
           if (!is_share(mean.children[1 - k], x, mask)) continue;
-          const column_moments found = sum_of(mean.children[k], x, mask);
-          if (found.any()) return with(found, {spread.id, mean.id});
+          const column_pair found = sum_of(mean.children[k], x, mask);
+          if (found.any()) return detail::with_nodes(found, {spread.id, mean.id});
         }
     }
     return {};
   }
 
-  // The class as the sum of x over these axes.
-  column_moments sum_of(class_id id, int x, std::int64_t mask) const {
-    for (const eqsat::enode_view& n : nodes(id, ir::op::reduce_sum))
-      if (g_.number(n.children[0]) == x && payload(n).attributes[0] == mask && g_.number(id) >= 0)
-        return {x, g_.number(id), {n.id}};
-    return {};
+  column_pair sum_of(class_id id, int x, std::int64_t mask) const {
+    eqsat::node_id node{};
+    const int first = detail::reduction_of(g_, id, ir::op::reduce_sum, x, mask, node);
+    if (first < 0) return {};
+    return {x, first, step_kind::deviations, false, {node}};
   }
 
   const rules::tensor_language::payload_record& payload(const eqsat::enode_view& n) const {

@@ -89,8 +89,11 @@ enum class step_kind : std::uint8_t {
   spread,  // row -> full: the operand's value in every element of the row; an operand mode, no work
   product,  // matmul and streamed nests: the element of the matrix product
   // column: full -> row, the squared distances from the mean, summed up. Beside the reduce_sum of
-  // the same operand, from which the sweep knows the mean (exec/moments.hpp).
+  // the same operand, from which the sweep knows the mean (exec/column_pair.hpp).
   deviations,
+  // column: full -> row, the sum of e^(x - largest). Beside the reduce_max of the same operand.
+  // `attribute` 1: 0 stands for a largest that is infinite, as logsumexp has it.
+  exponentials,
 };
 
 struct step {
@@ -119,7 +122,7 @@ struct store {
 enum class nest_kind : std::uint8_t {
   tile,  // body over `space`; reductions over the last `inner_axes` axes of the (reordered) space
   // like tile with one reduction at the end of a map body, over the axes [column_first,
-  // column_last), and maybe the deviations from its mean
+  // column_last), and maybe a second value beside it
   column,
   matmul,  // blocks of a product, and the body as epilogue over them while they are hot
   // Several matmuls with one left side, which is read once: see `parts`.
@@ -222,11 +225,21 @@ struct nest {
   friend bool operator==(const nest&, const nest&) = default;
 };
 
-/// Does a column nest sum up distances from the mean, too?
-inline bool has_deviations(const nest& n) {
+/// Is this the second value of a column, which comes from one sweep with a reduction?
+inline bool is_second_of_pair(const step& s) {
+  return s.kind == step_kind::deviations || s.kind == step_kind::exponentials;
+}
+
+/// That of a column nest, or nullptr.
+inline const step* second_of_pair(const nest& n) {
   for (const step& s : n.body)
-    if (s.kind == step_kind::deviations) return true;
-  return false;
+    if (is_second_of_pair(s)) return &s;
+  return nullptr;
+}
+
+/// The reduction beside it.
+inline ir::op first_of_pair(const step& second) {
+  return second.kind == step_kind::deviations ? ir::op::reduce_sum : ir::op::reduce_max;
 }
 
 /// Does the product of a matmul nest gather operand 0 or 1?

@@ -24,8 +24,9 @@ struct nest_policy {
   /// Convolutions of 3x3 windows by tiles of 2x2 results, with 16 products for 36 (Winograd): the
   /// same numbers but for rounding. false: windows are multiplied as they are.
   bool winograd = true;
-  /// Mean and variance over leading axes from one sweep over the data instead of two. false, or
-  /// without `reassociate`: the mean first, then the distances from it.
+  /// Mean and variance over leading axes from one sweep over the data instead of two, and so the
+  /// largest element and the sum of exponentials that softmax and logsumexp need. false, or without
+  /// `reassociate`: the mean first, then the distances from it.
   bool moments = true;
   /// Values that several nests need, computed in each of them instead of being stored once. false:
   /// they are stored, in a budget of memory, too, wherever a nest can be found that reads them.

@@ -191,6 +191,9 @@ class nest_reader : protected schedule_reader {
         s.code = s.custom != nullptr ? ir::op::custom_map : op();
         break;
       case step_kind::reduce: s.code = op(); break;
+      case step_kind::exponentials:
+        if (in_.accept_word("guarded")) s.attribute = 1;
+        break;
       case step_kind::spread:
       case step_kind::deviations: break;
     }

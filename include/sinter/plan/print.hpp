@@ -31,7 +31,8 @@ inline std::string in_microseconds(double nanoseconds) { return fixed(nanosecond
 inline std::string_view fused_form(const nest& n) {
   if (n.kind == nest_kind::streamed) return "streamed";
   if (n.kind == nest_kind::grouped) return "grouped";
-  if (has_deviations(n)) return "moments";
+  if (const step* second = second_of_pair(n); second != nullptr)
+    return second->kind == step_kind::deviations ? "moments" : "exponentials";
   const bool maps =
       std::ranges::any_of(n.body, [](const step& s) { return s.kind == step_kind::map; });
   if (!maps) return "";
@@ -220,6 +221,9 @@ class plan_printer {
       case spread: out += "spread"; break;
       case product: out += "product"; break;
       case deviations: out += "squared deviations"; break;
+      case exponentials:
+        out += s.attribute != 0 ? "exponentials from a finite largest" : "exponentials";
+        break;
     }
     for (int o : s.operands) out += " %" + std::to_string(o);
     return out + " : " + std::string(name(s.type)) +

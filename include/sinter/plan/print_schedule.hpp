@@ -149,6 +149,9 @@ class schedule_printer {
                       : s.custom != nullptr ? std::string(s.custom->name)
                                             : std::string(ir::name(s.code)));
         break;
+      case step_kind::exponentials:
+        if (s.attribute != 0) out += " guarded";
+        break;
       case step_kind::spread:
       case step_kind::deviations: break;
     }

@@ -20,9 +20,9 @@ inline constexpr auto words_of<nest_kind> =
     std::to_array<std::string_view>({"tile", "column", "matmul", "grouped", "streamed", "assemble",
                                      "gather", "scatter_add", "alias", "custom", "pack"});
 template <>
-inline constexpr auto words_of<step_kind> =
-    std::to_array<std::string_view>({"load", "scalar", "constant", "extent", "iota", "random",
-                                     "map", "reduce", "spread", "product", "deviations"});
+inline constexpr auto words_of<step_kind> = std::to_array<std::string_view>(
+    {"load", "scalar", "constant", "extent", "iota", "random", "map", "reduce", "spread", "product",
+     "deviations", "exponentials"});
 template <>
 inline constexpr auto words_of<axis_role> =
     std::to_array<std::string_view>({"parallel", "reduction", "streamed", "whole"});

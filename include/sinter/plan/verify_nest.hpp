@@ -123,8 +123,8 @@ class nest_verifier : nest_facts {
       const auto reductions =
           std::ranges::count_if(n.body, [](const step& s) { return s.kind == step_kind::reduce; });
       require(reductions == 1, "body", "a column nest has one reduction");
-      require(std::ranges::count(n.body, step_kind::deviations, &step::kind) <= 1, "body",
-              "deviations are computed once");
+      require(std::ranges::count_if(n.body, is_second_of_pair) <= 1, "body",
+              "one value stands beside the reduction");
     }
     check_body(n, n.body, evaluate(n.space));
     check_stores(n);
@@ -217,7 +217,8 @@ class nest_verifier : nest_facts {
         require(s.level == level::row, field + " level", "a reduction has one value per row");
         return require(s.type == (s.code == ir::op::argmax ? dtype::i64 : type_of(0)),
                        field + " dtype", "its operand gives another one");
-      case step_kind::deviations: return check_deviations(n, body, s, field);
+      case step_kind::deviations:
+      case step_kind::exponentials: return check_second(n, body, s, field);
       case step_kind::spread:
         operands(1);
         require(s.level == level::full, field + " level", "it has a value per element");
@@ -229,9 +230,9 @@ class nest_verifier : nest_facts {
     }
   }
 
-  // Beside the sum that gives the mean.
-  void check_deviations(const nest& n, const std::vector<step>& body, const step& s,
-                        const std::string& field) const {
+  // Beside the sum that gives the mean, or the largest.
+  void check_second(const nest& n, const std::vector<step>& body, const step& s,
+                    const std::string& field) const {
     require(n.kind == nest_kind::column, field, "is of column nests alone");
     require(s.operands.size() == 1, field + " operands", "another number of them");
     require(s.type == dtype::f32 || s.type == dtype::f64, field + " dtype", "is f32 or f64");
@@ -241,10 +242,12 @@ class nest_verifier : nest_facts {
     require(std::ranges::any_of(body,
                                 [&](const step& other) {
                                   return other.kind == step_kind::reduce &&
-                                         other.code == ir::op::reduce_sum &&
+                                         other.code == first_of_pair(s) &&
                                          other.operands == s.operands;
                                 }),
-            field, "stands without the sum of its operand");
+            field,
+            s.kind == step_kind::deviations ? "stands without the sum of its operand"
+                                            : "stands without the max of its operand");
   }
 
   void check_map(const std::vector<step>& body, const step& s, const std::string& field) const {

@@ -115,8 +115,8 @@ class work_counter {
     for (const step& s : body) {
       if (s.kind == step_kind::product) out = plus(out, times(2, times(full, depth)));
       if (s.kind == step_kind::reduce) out = plus(out, full);
-      // A difference, a square and a sum.
-      if (s.kind == step_kind::deviations) out = plus(out, times(3, full));
+      // A difference, a square or an exponential, and a sum.
+      if (is_second_of_pair(s)) out = plus(out, times(3, full));
       out = plus(out, times(operations(s), s.level == level::row ? rows : full));
     }
     return out;

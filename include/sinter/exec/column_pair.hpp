@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Two values of columns from one sweep. Moments: the sum, and the squared distances from the mean,
+// which come from sums of distances from a shift near the mean and of their squares (Chan, Golub
+// and LeVeque 1983, "shifted data"). Exponentials: the largest element, and the sum of e^(x -
+// largest), which is scaled down when a block of rows has a larger one (Milakov and Gimelshein
+// 2018). Both combine from groups of rows.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include <sinter/exec/reduction.hpp>
+#include <sinter/tensor/dtype.hpp>
+
+namespace sinter::inline SINTER_ABI::exec {
+
+/// Rows of x into the accumulators of columns: `first` are those of the reduction, `second` what is
+/// found beside it. row_stride counts elements; shifts, of moments, have the dtype of x. Rows are
+/// combined in blocks of column_block_rows.
+using pair_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
+                               std::int64_t row_stride, const void* shifts, void* first,
+                               double* second);
+/// The accumulators of later rows into those of earlier ones.
+using pair_combine_function = void (*)(std::int64_t columns, const void* from_first,
+                                       const double* from_second, void* first, double* second);
+/// The shifts for data of which `count` rows sum up to `first`: see shift_of.
+using shift_function = void (*)(std::int64_t columns, std::int64_t count, const void* first,
+                                void* shifts);
+/// The results of `count` rows in the dtype of x, of both; `guarded` as a step of exponentials has
+/// it.
+using pair_finish_function = void (*)(std::int64_t columns, std::int64_t count, bool guarded,
+                                      const void* shifts, const void* first, const double* second,
+                                      void* results, void* second_results);
+
+/// Of one dtype, f32 or f64; nullptr of others.
+struct pair_kernels {
+  pair_function add = nullptr;
+  pair_combine_function combine = nullptr;
+  pair_finish_function finish = nullptr;
+  shift_function shift = nullptr;  // there are none: exponentials
+};
+
+/// Where they work: shifts and second values of all columns.
+struct pair_memory {
+  const pair_kernels* kernels = nullptr;
+  std::byte* shifts = nullptr;
+  double* second = nullptr;
+};
+
+struct moments_result {
+  double sum = 0, deviations = 0;
+};
+
+/// Of one column. Never inlined, so that compilers contract its products everywhere alike.
+[[gnu::noinline]] inline moments_result moments_of(std::int64_t count, double shift, double sum,
+                                                   double squares) {
+  if (count == 0) return {};
+  const auto n = static_cast<double>(count);
+  const double deviations = squares - sum * (sum / n);
+  // Rounding may leave less than nothing of equal elements.
+  return {shift * n + sum, deviations < 0 ? 0 : deviations};
+}
+
+/// The shift for data of which `count` elements sum up to this; 0 where the mean is no number, or
+/// where distances of a block might leave the dtype though its elements do not.
+inline double shift_of(std::int64_t count, double sum, dtype type) {
+  const double largest = type == dtype::f32 ? static_cast<double>(std::numeric_limits<float>::max())
+                                            : std::numeric_limits<double>::max();
+  const double mean = sum / static_cast<double>(count);
+  return std::abs(mean) <= largest / (2 * column_block_rows) ? mean : 0;
+}
+
+/// Exponentials are taken from the largest element so far, or from 0 where that is infinite.
+template <class T>
+constexpr T exponentials_from(T largest) {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  return largest == infinity || largest == -infinity ? T(0) : largest;
+}
+
+/// By what power of e a sum changes when the largest element does: nothing was summed before the
+/// first one.
+template <class T>
+constexpr double change_of_exponent(T before, T after) {
+  if (before == after || before == -std::numeric_limits<T>::infinity()) return 0;
+  return static_cast<double>(exponentials_from(before)) -
+         static_cast<double>(exponentials_from(after));
+}
+
+/// The sum of exponentials of a column: where the largest is infinite, and 0 does not stand for it,
+/// the difference of two infinities.
+inline double exponentials_result(std::int64_t count, bool guarded, double largest, double sum) {
+  if (count != 0 && !guarded && std::abs(largest) == std::numeric_limits<double>::infinity())
+    return std::numeric_limits<double>::quiet_NaN();
+  return sum;
+}
+
+}  // namespace sinter::inline SINTER_ABI::exec
