@@ -45,15 +45,14 @@ inline constexpr std::int64_t gemm_column_unit = 48;
 /// are 32 blocks, but keeps sides of 256, below which packing operands again for every block costs
 /// more than 5 %; goes down to 128 to reach 8 blocks.
 constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64_t k) {
-  const auto ceil_div = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   std::int64_t row_count = 1;
   std::int64_t column_count = 1;
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   // 10^6 multiply-adds take about 20 µs: less does not pay for a second thread.
   while (work > 1e6 && row_count * column_count < 32) {
     const std::int64_t least = row_count * column_count < 8 ? 128 : 256;
-    const std::int64_t rows = ceil_div(m, row_count);
-    const std::int64_t columns = ceil_div(n, column_count);
+    const std::int64_t rows = planning::pieces_of(m, row_count);
+    const std::int64_t columns = planning::pieces_of(n, column_count);
     if (columns >= rows && columns >= 2 * least)
       column_count *= 2;
     else if (rows >= 2 * least)
@@ -64,13 +63,14 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
       break;
   }
   // Whole micro-panels, and 8 rows.
-  const auto round_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; };
-  const std::int64_t rows =
-      std::max<std::int64_t>(1, row_count == 1 ? m : round_up(ceil_div(m, row_count), 8));
+  const std::int64_t rows = std::max<std::int64_t>(
+      1, row_count == 1 ? m : planning::whole_units(planning::pieces_of(m, row_count), 8));
   const std::int64_t columns = std::max<std::int64_t>(
-      1, column_count == 1 ? n : round_up(ceil_div(n, column_count), gemm_column_unit));
-  return {rows, columns, std::max<std::int64_t>(1, ceil_div(m, rows)),
-          std::max<std::int64_t>(1, ceil_div(n, columns))};
+      1, column_count == 1
+             ? n
+             : planning::whole_units(planning::pieces_of(n, column_count), gemm_column_unit));
+  return {rows, columns, std::max<std::int64_t>(1, planning::pieces_of(m, rows)),
+          std::max<std::int64_t>(1, planning::pieces_of(n, columns))};
 }
 
 namespace detail {
@@ -88,8 +88,8 @@ inline constexpr std::int64_t most_depth = 192, most_panel = 4 * gemm_column_uni
 
 constexpr gemm_blocking blocking_of(std::int64_t m, std::int64_t n, std::int64_t k) {
   // Equal pieces rather than full ones and a small rest.
-  const std::int64_t pieces = std::max<std::int64_t>(1, (k + most_depth - 1) / most_depth);
-  const std::int64_t depth = std::min(k, ((k + pieces - 1) / pieces + 7) / 8 * 8);
+  const std::int64_t pieces = std::max<std::int64_t>(1, planning::pieces_of(k, most_depth));
+  const std::int64_t depth = std::min(k, planning::whole_units(planning::pieces_of(k, pieces), 8));
   return {depth, std::min(n, most_panel), std::min(m, most_slab)};
 }
 

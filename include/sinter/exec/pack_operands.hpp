@@ -68,7 +68,8 @@ void pack_row_major(const T* from, std::int64_t stride, std::int64_t depth, std:
 template <Floating T, int Order, class Mapper>
 void pack_strips(const Mapper& from, std::int64_t depth, std::int64_t columns, T* to) {
   using packet = typename Eigen::internal::gebp_traits<T, T>::LhsPacket4Packing;
-  static_assert(Eigen::internal::gebp_traits<T, T>::LhsProgress == lanes<T>);
+  static_assert(Eigen::internal::gebp_traits<T, T>::LhsProgress == lanes<T>,
+                "Eigen and xsimd use registers of different widths");
   const std::int64_t ragged = columns % lanes<T> == 0 ? 0 : columns % tile_columns<T>;
   const std::int64_t whole = columns - ragged;
   Eigen::internal::gemm_pack_lhs<T, Eigen::Index, Mapper, static_cast<int>(tile_columns<T>),

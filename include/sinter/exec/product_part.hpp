@@ -19,6 +19,7 @@
 #include <sinter/exec/right_operand.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -100,7 +101,7 @@ class product_part {
     m_ = m;
     k_ = k;
     grid_ = {std::max<std::int64_t>(1, m), columns, 1,
-             std::max<std::int64_t>(1, divide_up(n_, columns))};
+             std::max<std::int64_t>(1, planning::pieces_of(n_, columns))};
     detail::require_step(nest_->inner_axes == 0, *nest_, "rows of a product that is cut are whole");
   }
   /// Blocks of at most this many rows.

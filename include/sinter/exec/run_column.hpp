@@ -212,8 +212,8 @@ class column_nest {
   }
 
   void run_batches(const run_memory& memory) const {
-    const std::int64_t column_tasks = divide_up(columns_, columns_per_task_);
-    const std::int64_t batch_tasks = divide_up(batch_, batches_per_task_);
+    const std::int64_t column_tasks = planning::pieces_of(columns_, columns_per_task_);
+    const std::int64_t batch_tasks = planning::pieces_of(batch_, batches_per_task_);
     parallel_for(
         batch_tasks * column_tasks, nest_->predicted_nanoseconds,
         [&](std::int64_t task, int thread) {

@@ -13,6 +13,7 @@
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/tile_nest.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -57,11 +58,12 @@ class assemble_nest {
       std::byte* at =
           memory.bases[target_.buffer] + target_.offset * static_cast<std::int64_t>(size_);
       const double share = nest_->predicted_nanoseconds / static_cast<double>(pieces_.size() + 1);
-      parallel_for(divide_up(count_, elements_per_task), share, [&](std::int64_t task, int) {
-        const std::int64_t first = task * elements_per_task;
-        exec::fill(std::min(elements_per_task, count_ - first), fill_.data(), size_,
-                   at + first * static_cast<std::int64_t>(size_));
-      });
+      parallel_for(planning::pieces_of(count_, elements_per_task), share,
+                   [&](std::int64_t task, int) {
+                     const std::int64_t first = task * elements_per_task;
+                     exec::fill(std::min(elements_per_task, count_ - first), fill_.data(), size_,
+                                at + first * static_cast<std::int64_t>(size_));
+                   });
     }
     for (const tile_nest& piece : pieces_) piece.run(memory);
   }

@@ -67,7 +67,7 @@ class custom_nest {
                           target_.offset * static_cast<std::int64_t>(size_of(result_.type));
     if (rows_per_task_ == 0) return run_part(from, to, 0, -1);
     if (rows_ == 0) return;
-    parallel_for(divide_up(rows_, rows_per_task_), nest_->predicted_nanoseconds,
+    parallel_for(planning::pieces_of(rows_, rows_per_task_), nest_->predicted_nanoseconds,
                  [&](std::int64_t task, int) {
                    const std::int64_t first = task * rows_per_task_;
                    run_part(from, to, first, std::min(rows_per_task_, rows_ - first));

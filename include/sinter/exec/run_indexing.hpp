@@ -133,7 +133,7 @@ class gather_nest {
     const std::byte* source = memory.bases[x_.view.buffer] + x_.view.offset * size;
     std::byte* target = memory.bases[target_.buffer] + target_.offset * size;
     const std::int64_t rows_per_task = planning::gathered_rows(width);
-    parallel_for(divide_up(rows, rows_per_task), nest_->predicted_nanoseconds,
+    parallel_for(planning::pieces_of(rows, rows_per_task), nest_->predicted_nanoseconds,
                  [&](std::int64_t task, int) {
                    for (std::int64_t row = task * rows_per_task;
                         row < std::min(rows, (task + 1) * rows_per_task); ++row) {
@@ -208,7 +208,7 @@ class scatter_nest {
     if (!indices_.is_argument()) indices_.check(memory, "scatter_add", extent_);
     const std::int64_t width = updates_.behind_count;
     if (updates_.before_count == 0 || width == 0 || extent_ == 0) return;
-    const std::int64_t parts = divide_up(width, columns_per_task_);
+    const std::int64_t parts = planning::pieces_of(width, columns_per_task_);
     dispatch_words(type_, [&]<class T>(std::type_identity<T>) {
       if constexpr (!NarrowFloat<T>)
         parallel_for(updates_.before_count * parts, nest_->predicted_nanoseconds,

@@ -65,7 +65,7 @@ class matmul_nest {
     }
     rows_ = planning::product_rows(
         m_, widest->block_rows(), [&](std::int64_t rows) { return gemm_packs(type_, rows, 2, k); });
-    row_blocks_ = std::max<std::int64_t>(1, divide_up(m_, rows_));
+    row_blocks_ = std::max<std::int64_t>(1, planning::pieces_of(m_, rows_));
     const bool packs = a_.is_gathered() || std::ranges::any_of(parts_, [&](const product_part& p) {
                          return p.reads_packed(rows_);
                        });
@@ -146,12 +146,13 @@ class matmul_nest {
     const std::int64_t threads = alone ? 1 : thread_count();
     std::int64_t out = stack_;
     while (out > 1 && threads > 1 &&
-           out * divide_up(tasks_of(out), threads) > divide_up(tasks_of(1), threads))
+           out * planning::pieces_of(tasks_of(out), threads) >
+               planning::pieces_of(tasks_of(1), threads))
       out /= 2;
     return out;
   }
   std::int64_t tasks_of(std::int64_t stack) const {
-    return batch_ * divide_up(row_blocks_, stack) * column_blocks_;
+    return batch_ * planning::pieces_of(row_blocks_, stack) * column_blocks_;
   }
   std::size_t packed_bytes(std::int64_t rows) const {
     return static_cast<std::size_t>(gemm_packed_elements(std::min(rows, m_), a_.columns())) *
@@ -187,7 +188,7 @@ class matmul_nest {
       part = &parts_[i];
     }
     if (part->columns() == 0) return;
-    const std::int64_t stacks = divide_up(row_blocks_, stack), rows = stack * rows_;
+    const std::int64_t stacks = planning::pieces_of(row_blocks_, stack), rows = stack * rows_;
     left_block left{a_, batch_shape_, place / stacks, place % stacks * rows,
                     0,  nullptr,      scratch,        scratch + tables_offset_};
     left.rows = std::min(rows, m_ - left.row);

@@ -49,11 +49,6 @@ struct run_memory {
   }
 };
 
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-constexpr std::int64_t round_up_to(std::int64_t a, std::int64_t unit) {
-  return divide_up(a, unit) * unit;
-}
-
 using planning::elements_per_task;
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -75,7 +75,7 @@ class streamed_nest {
     const planning::streamed_division block = planning::divide_scores(rows_, columns_);
     block_rows_ = block.rows;
     block_columns_ = block.columns;
-    row_blocks_ = divide_up(rows_, block_rows_);
+    row_blocks_ = planning::pieces_of(rows_, block_rows_);
     bind_rest(at, space);
     lay_out(out);
     return out;
@@ -218,7 +218,8 @@ class streamed_nest {
     for (std::int64_t column = 0; column < columns_; column += columns) {
       if (column >= seen && adds_nothing(memory, batch, column, states, rows)) break;
       columns = std::min(block_columns_, columns_ - column);
-      if (seen > column) columns = std::min(columns, round_up_to(seen - column, column_unit));
+      if (seen > column)
+        columns = std::min(columns, planning::whole_units(seen - column, column_unit));
       const row_block scores{scratch + scores_offset_, rows, columns, columns};
       matrix_product first{
           .m = rows,

@@ -15,6 +15,7 @@
 #include <sinter/exec/product_part.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/winograd.hpp>
+#include <sinter/plan/division.hpp>
 #include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -76,11 +77,11 @@ class winograd_nest {
     const double transforms =
         std::min(nest_->predicted_nanoseconds,
                  2.0 * static_cast<double>(extents_.filters * extents_.channels));
-    parallel_for(divide_up(extents_.filters, blocks_.filters), transforms,
+    parallel_for(planning::pieces_of(extents_.filters, blocks_.filters), transforms,
                  [&](std::int64_t task, int thread) {
                    transform(memory, memory.scratch(thread), task * blocks_.filters);
                  });
-    parallel_for(divide_up(extents_.images, blocks_.images) * part_.column_blocks(),
+    parallel_for(planning::pieces_of(extents_.images, blocks_.images) * part_.column_blocks(),
                  nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
                    run_block(memory, memory.scratch(thread),
                              task / part_.column_blocks() * blocks_.images,

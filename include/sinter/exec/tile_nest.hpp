@@ -98,8 +98,8 @@ class tile_nest {
         planning::divide_tile(rows, columns, p.tile_rows, p.chunk, p.split, nest_->inner_axes == 0);
     rows_per_task_ = task.rows;
     columns_per_task_ = task.columns;
-    column_tasks_ = divide_up(columns, columns_per_task_);
-    row_tasks_ = divide_up(rows, rows_per_task_);
+    column_tasks_ = planning::pieces_of(columns, columns_per_task_);
+    row_tasks_ = planning::pieces_of(rows, rows_per_task_);
   }
 
   void run_split(const run_memory& memory) const {
