@@ -107,6 +107,11 @@ void recomputation() {
     return (m - sn::mean(m, 0, true)) * sn::rsqrt(sn::var(m, 0, true) + 1e-5f);
   };
   compare("moments/batch_norm", two_sweeps, batch_norm, x, x);
+  compare(
+      "moments/logsumexp_columns", two_sweeps, [](auto m) { return sn::logsumexp(m, 0); },
+      numbers<1>(1024), numbers<2>(1024, 1024));
+  compare(
+      "moments/softmax_columns", two_sweeps, [](auto m) { return sn::softmax(m, 0); }, x, x);
   add("recompute/batch_norm/with", batch_norm, two_sweeps, x, x);
   add("recompute/batch_norm/without", batch_norm, neither, x, x);
   compare(
