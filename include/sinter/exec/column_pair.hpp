@@ -73,25 +73,19 @@ inline double shift_of(std::int64_t count, double sum, dtype type) {
 }
 
 /// Exponentials are taken from the largest element so far, or from 0 where that is infinite.
-template <class T>
-constexpr T exponentials_from(T largest) {
-  constexpr T infinity = std::numeric_limits<T>::infinity();
-  return largest == infinity || largest == -infinity ? T(0) : largest;
-}
+inline double exponentials_from(double largest) { return std::isinf(largest) ? 0 : largest; }
 
 /// By what power of e a sum changes when the largest element does: nothing was summed before the
 /// first one.
-template <class T>
-constexpr double change_of_exponent(T before, T after) {
-  if (before == after || before == -std::numeric_limits<T>::infinity()) return 0;
-  return static_cast<double>(exponentials_from(before)) -
-         static_cast<double>(exponentials_from(after));
+inline double change_of_exponent(double before, double after) {
+  if (before == after || before == -std::numeric_limits<double>::infinity()) return 0;
+  return exponentials_from(before) - exponentials_from(after);
 }
 
 /// The sum of exponentials of a column: where the largest is infinite, and 0 does not stand for it,
 /// the difference of two infinities.
 inline double exponentials_result(std::int64_t count, bool guarded, double largest, double sum) {
-  if (count != 0 && !guarded && std::abs(largest) == std::numeric_limits<double>::infinity())
+  if (count != 0 && !guarded && std::isinf(largest))
     return std::numeric_limits<double>::quiet_NaN();
   return sum;
 }

@@ -11,7 +11,9 @@
 #include <sinter/exec/exponential.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce.hpp>
+#include <sinter/exec/row_blocks.hpp>
 #include <sinter/exec/widen.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -50,7 +52,7 @@ struct exponential_partials {
   alignas(64) double sum[static_cast<std::size_t>(columns)];
 
   void begin(std::int64_t width, const T* first, const double* second) {
-    const std::int64_t padded = (width + lanes<T> - 1) / lanes<T> * lanes<T>;
+    const std::int64_t padded = planning::whole_units(width, lanes<T>);
     std::copy_n(first, width, before);
     std::fill(before + width, before + padded, nothing);
     std::copy_n(before, padded, largest);
@@ -59,30 +61,15 @@ struct exponential_partials {
     std::fill_n(part, padded, T(0));
   }
 
-  // f(j, x) for each register of `Rows` rows of x, one after the other.
-  template <int Rows, class F>
-  [[gnu::always_inline]] static void each_register(std::int64_t width, const T* x,
-                                                   std::int64_t row_stride, F f) {
-    simd<T> rows[std::size_t{Rows}];
-    std::int64_t j = 0;
-    for (; j + lanes<T> <= width; j += lanes<T>) {
-      for (int r = 0; r < Rows; ++r) rows[r] = load<T>(x + j + r * row_stride);
-      f(j, rows);
-    }
-    if (j == width) return;
-    for (int r = 0; r < Rows; ++r)
-      rows[r] = load_part<T>(x + j + r * row_stride, width - j, nothing);
-    f(j, rows);
-  }
-
   // Without NaN: see `end`.
   template <int Rows>
   void find_largest(std::int64_t width, const T* x, std::int64_t row_stride) {
-    each_register<Rows>(width, x, row_stride, [&](std::int64_t j, const simd<T>(&rows)[Rows]) {
-      simd<T> all = load<T>(largest + j);
-      for (const simd<T>& each : rows) all = max_or_second<T>(each, all);
-      store<T>(largest + j, all);
-    });
+    for_each_register<Rows>(width, x, row_stride, nothing,
+                            [&](std::int64_t j, const simd<T>(&rows)[Rows]) {
+                              simd<T> all = load<T>(largest + j);
+                              for (const simd<T>& each : rows) all = max_or_second<T>(each, all);
+                              store<T>(largest + j, all);
+                            });
   }
 
   void rescale(std::int64_t width) {
@@ -104,15 +91,16 @@ struct exponential_partials {
   void add_rows(std::int64_t width, const T* x, std::int64_t row_stride) {
     constexpr int read = 0, into_second_level = 2;
     const T* const next = x + column_block_rows * row_stride;
-    each_register<Rows>(width, x, row_stride, [&](std::int64_t j, const simd<T>(&rows)[Rows]) {
-      const simd<T> from = load<T>(shift + j);
-      simd<T> all = load<T>(part + j);
-      for (int r = 0; r < Rows; ++r) {
-        __builtin_prefetch(next + r * row_stride + j, read, into_second_level);
-        all = all + exp<T>(rows[r] - from);
-      }
-      store<T>(part + j, all);
-    });
+    for_each_register<Rows>(
+        width, x, row_stride, nothing, [&](std::int64_t j, const simd<T>(&rows)[Rows]) {
+          const simd<T> from = load<T>(shift + j);
+          simd<T> all = load<T>(part + j);
+          for (int r = 0; r < Rows; ++r) {
+            __builtin_prefetch(next + r * row_stride + j, read, into_second_level);
+            all = all + exp<T>(rows[r] - from);
+          }
+          store<T>(part + j, all);
+        });
   }
 
   // A column with NaN has a sum that is NaN, and no other has.
@@ -129,28 +117,22 @@ struct exponential_partials {
 template <Floating T>
 void exponentials_kernel(std::int64_t rows, std::int64_t columns, const void* x,
                          std::int64_t row_stride, const void*, void* largest, double* sums) {
-  constexpr int together = 4;
   exponential_partials<T> partials;
-  for (std::int64_t first = 0; first < columns; first += partials.columns) {
-    const std::int64_t width = std::min(partials.columns, columns - first);
-    T* const own_largest = static_cast<T*>(largest) + first;
-    for (std::int64_t block = 0; block < rows; block += column_block_rows) {
-      const std::int64_t end = std::min(rows, block + column_block_rows);
-      const auto row_at = [&](std::int64_t row) {
-        return static_cast<const T*>(x) + row * row_stride + first;
-      };
-      partials.begin(width, own_largest, sums + first);
-      std::int64_t row = block;
-      for (; row + together <= end; row += together)
-        partials.template find_largest<together>(width, row_at(row), row_stride);
-      for (; row < end; ++row) partials.template find_largest<1>(width, row_at(row), row_stride);
-      partials.rescale(width);
-      for (row = block; row + together <= end; row += together)
-        partials.template add_rows<together>(width, row_at(row), row_stride);
-      for (; row < end; ++row) partials.template add_rows<1>(width, row_at(row), row_stride);
-      partials.end(width, own_largest, sums + first);
-    }
-  }
+  for_each_block(rows, columns, partials.columns,
+                 [&](std::int64_t first, std::int64_t width, std::int64_t block, std::int64_t end) {
+                   T* const own_largest = static_cast<T*>(largest) + first;
+                   const T* const from = static_cast<const T*>(x) + first;
+                   partials.begin(width, own_largest, sums + first);
+                   for_each_four_rows(block, end, [&]<int Rows>(std::int64_t row) {
+                     partials.template find_largest<Rows>(width, from + row * row_stride,
+                                                          row_stride);
+                   });
+                   partials.rescale(width);
+                   for_each_four_rows(block, end, [&]<int Rows>(std::int64_t row) {
+                     partials.template add_rows<Rows>(width, from + row * row_stride, row_stride);
+                   });
+                   partials.end(width, own_largest, sums + first);
+                 });
 }
 
 template <Floating T>

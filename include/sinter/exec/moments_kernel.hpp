@@ -8,6 +8,8 @@
 #include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce.hpp>
+#include <sinter/exec/row_blocks.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -21,7 +23,7 @@ struct moment_partials {
   alignas(64) T square[static_cast<std::size_t>(columns)];
 
   void clear(std::int64_t width) {
-    const std::int64_t padded = (width + lanes<T> - 1) / lanes<T> * lanes<T>;
+    const std::int64_t padded = planning::whole_units(width, lanes<T>);
     std::fill_n(sum, padded, T(0));
     std::fill_n(square, padded, T(0));
   }
@@ -47,18 +49,13 @@ struct moment_partials {
     // Lines are fetched 16 KiB before they are needed, see map_reduce_columns.hpp.
     const std::int64_t ahead =
         row_stride * std::clamp<std::int64_t>(16 * 1024 / (width * std::int64_t{sizeof(T)}), 4, 16);
-    simd<T> rows[std::size_t{Rows}];
-    std::int64_t j = 0;
-    for (; j + lanes<T> <= width; j += lanes<T>) {
-      for (int r = 0; r < Rows; ++r) {
-        __builtin_prefetch(x + j + r * row_stride + ahead);
-        rows[r] = load<T>(x + j + r * row_stride);
-      }
-      add<Rows>(j, rows, load<T>(shifts + j));
-    }
-    if (j == width) return;
-    for (int r = 0; r < Rows; ++r) rows[r] = load_part<T>(x + j + r * row_stride, width - j, T(0));
-    add<Rows>(j, rows, load_part<T>(shifts + j, width - j, T(0)));
+    for_each_register<Rows>(
+        width, x, row_stride, T(0), [&](std::int64_t j, const simd<T>(&rows)[std::size_t{Rows}]) {
+          for (int r = 0; r < Rows; ++r) __builtin_prefetch(x + j + r * row_stride + ahead);
+          add<Rows>(j, rows,
+                    j + lanes<T> <= width ? load<T>(shifts + j)
+                                          : load_part<T>(shifts + j, width - j, T(0)));
+        });
   }
 
   void add_to(std::int64_t width, double* sums, double* squares) const {
@@ -74,28 +71,20 @@ struct moment_partials {
   }
 };
 
-// Four rows are walked from their beginning to their end, as map_reduce_columns_kernel does.
 template <Floating T>
 void moments_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
                     const void* shifts, void* sums, double* squares) {
-  constexpr int together = 4;
   moment_partials<T> partials;
-  for (std::int64_t first = 0; first < columns; first += partials.columns) {
-    const std::int64_t width = std::min(partials.columns, columns - first);
-    const auto* shift = static_cast<const T*>(shifts) + first;
-    for (std::int64_t block = 0; block < rows; block += column_block_rows) {
-      const std::int64_t end = std::min(rows, block + column_block_rows);
-      partials.clear(width);
-      const auto row_at = [&](std::int64_t row) {
-        return static_cast<const T*>(x) + row * row_stride + first;
-      };
-      std::int64_t row = block;
-      for (; row + together <= end; row += together)
-        partials.template add_rows<together>(width, row_at(row), row_stride, shift);
-      for (; row < end; ++row) partials.template add_rows<1>(width, row_at(row), row_stride, shift);
-      partials.add_to(width, static_cast<double*>(sums) + first, squares + first);
-    }
-  }
+  for_each_block(rows, columns, partials.columns,
+                 [&](std::int64_t first, std::int64_t width, std::int64_t block, std::int64_t end) {
+                   partials.clear(width);
+                   for_each_four_rows(block, end, [&]<int Rows>(std::int64_t row) {
+                     partials.template add_rows<Rows>(
+                         width, static_cast<const T*>(x) + row * row_stride + first, row_stride,
+                         static_cast<const T*>(shifts) + first);
+                   });
+                   partials.add_to(width, static_cast<double*>(sums) + first, squares + first);
+                 });
 }
 
 inline void combine_moments(std::int64_t columns, const void* from_sums, const double* from_squares,

@@ -9,6 +9,7 @@
 
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/simd.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec::detail {
 
@@ -83,7 +84,7 @@ template <int R, int W, Floating T, class Left, class Right>
 /// rows are eight sums only, too few for two multiply-adds of four cycles.
 template <Floating T, bool Even = false, class Visit>
 [[gnu::always_inline]] inline void for_each_strip(std::int64_t columns, Visit visit) {
-  const std::int64_t registers = (columns + lanes<T> - 1) / lanes<T>;
+  const std::int64_t registers = planning::pieces_of(columns, lanes<T>);
   const std::int64_t rest = columns - (registers - 1) * lanes<T>;
   const std::int64_t pairs = Even && registers % 3 == 1 && registers > 1 ? 2 : 0;
   std::int64_t j = 0;

@@ -34,7 +34,8 @@ class column_nest {
         rest_(kernels, nest,
               analyze_tile(nullptr, nest, geometry::block, stores_at(nest, planning::level::row),
                            reduction_, -1)),
-        pair_(pair_of(kernels, nest, reduction_)) {}
+        second_(planning::second_of_pair(nest)),
+        pair_(pair_kernels_of(kernels)) {}
 
   memory_need bind(const binding& at) {
     const shape_vector space = at.evaluate(nest_->space);
@@ -89,21 +90,14 @@ class column_nest {
     detail::require_step(count == 1, nest, "a column nest has one reduction");
     return found;
   }
-  // Of nests with a second value.
-  static const pair_kernels* pair_of(const kernel_table& kernels, const planning::nest& nest,
-                                     int reduction) {
-    const planning::step* second = planning::second_of_pair(nest);
-    if (second == nullptr) return nullptr;
-    const bool sums = planning::first_of_pair(*second) == ir::op::reduce_sum;
-    const pair_kernels& own = kernels.pair_of(sums ? monoid::sum : monoid::max,
-                                              nest.body[static_cast<std::size_t>(reduction)].type);
-    detail::require_step(own.add != nullptr, nest, "no kernel for this pair");
+  const pair_kernels* pair_kernels_of(const kernel_table& kernels) const {
+    if (second_ == nullptr) return nullptr;
+    const bool sums = planning::first_of_pair(second_->kind) == ir::op::reduce_sum;
+    const pair_kernels& own = kernels.pair_of(sums ? monoid::sum : monoid::max, second_->type);
+    detail::require_step(own.add != nullptr, *nest_, "no kernel for this pair");
     return &own;
   }
-  bool is_guarded() const {
-    const planning::step* second = planning::second_of_pair(*nest_);
-    return second != nullptr && second->attribute != 0;
-  }
+  bool is_guarded() const { return second_ != nullptr && second_->attribute != 0; }
   static std::vector<int> stores_at(const planning::nest& nest, planning::level level) {
     std::vector<int> out;
     for (std::size_t i = 0; i < nest.stores.size(); ++i)
@@ -309,7 +303,8 @@ class column_nest {
   const planning::nest* nest_;
   int reduction_;
   bound_tile map_, rest_;
-  const pair_kernels* pair_;  // nullptr: one accumulator per column
+  const planning::step* second_;  // nullptr: one accumulator per column
+  const pair_kernels* pair_;      // and so here
   std::int64_t batch_ = 1, reduced_ = 1, columns_ = 1;
   std::int64_t row_groups_ = 1, rows_per_group_ = 1, columns_per_task_ = 1, batches_per_task_ = 1;
 };

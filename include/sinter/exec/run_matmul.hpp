@@ -54,8 +54,8 @@ class matmul_nest {
     });
     batch_ = element_count(batch_shape_);
 
-    // Rows are divided as for the widest product. That leaves every element its bits: blocks are
-    // whole micro-panels of rows, and how an element is summed up depends on its column alone.
+    // Rows are divided as for the widest product. That leaves every element its bits: how it is
+    // summed up depends on the depth, and on whether blocks are packed.
     const product_part* widest = nullptr;
     column_blocks_ = 0;
     for (product_part& part : parts_) {
@@ -128,7 +128,7 @@ class matmul_nest {
   static constexpr std::int64_t most_stacked_rows = 512;
 
   // Blocks of rows that a thread may take at once. No bit depends on how many it takes: how an
-  // element is summed up depends on its column, and on whether blocks are packed, as all of these
+  // element is summed up depends on the depth, and on whether blocks are packed, as all of these
   // are.
   std::int64_t most_stack() const {
     const std::int64_t k = a_.columns();

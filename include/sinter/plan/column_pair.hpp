@@ -39,16 +39,14 @@ inline column_pair with_nodes(column_pair found, const std::vector<eqsat::node_i
   return found;
 }
 
-// The class as the reduction of x over these axes.
-inline int reduction_of(const value_graph& g, class_id id, ir::op code, int x, std::int64_t mask,
-                        eqsat::node_id& node) {
-  for (const eqsat::enode_view& n : nodes_of(g.graph(), id, code))
-    if (g.number(n.children[0]) == x &&
-        g.graph().language().payload(n.payload).attributes[0] == mask) {
-      node = n.id;
-      return g.number(id);
-    }
-  return -1;
+// The class as the reduction of x over these axes beside which a step of this kind stands.
+inline column_pair pair_beside(const value_graph& g, class_id id, step_kind kind, int x,
+                               std::int64_t mask) {
+  for (const eqsat::enode_view& n : nodes_of(g.graph(), id, first_of_pair(kind)))
+    if (g.number(n.children[0]) == x && g.number(id) >= 0 &&
+        g.graph().language().payload(n.payload).attributes[0] == mask)
+      return {x, g.number(id), kind, false, {n.id}};
+  return {};
 }
 
 }  // namespace detail

@@ -55,10 +55,7 @@ class exponential_sum_finder {
   }
 
   column_pair largest_itself(class_id id, int x, std::int64_t mask) const {
-    eqsat::node_id node{};
-    const int first = detail::reduction_of(g_, id, ir::op::reduce_max, x, mask, node);
-    if (first < 0) return {};
-    return {x, first, step_kind::exponentials, false, {node}};
+    return detail::pair_beside(g_, id, step_kind::exponentials, x, mask);
   }
 
   // |value| == infinity

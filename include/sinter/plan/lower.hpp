@@ -277,8 +277,8 @@ class lowering {
     }
     const std::int64_t mask = g_.payload(*reduction).attributes[0];
     const int rank = static_cast<int>(n.space.size());
-    step reduce{step_kind::reduce, level::row, g_[c.root].type, reduction->code};
-    if (c.pair.kind == step_kind::exponentials) reduce.code = ir::op::reduce_max;
+    step reduce{step_kind::reduce, level::row, g_[c.root].type,
+                c.pair.any() ? first_of_pair(c.pair.kind) : reduction->code};
     reduce.operands.push_back(last);
     reduce.attribute = mask;
     if (c.kind == nest_kind::column) {

@@ -61,10 +61,7 @@ class moments_finder {
   }
 
   column_pair sum_of(class_id id, int x, std::int64_t mask) const {
-    eqsat::node_id node{};
-    const int first = detail::reduction_of(g_, id, ir::op::reduce_sum, x, mask, node);
-    if (first < 0) return {};
-    return {x, first, step_kind::deviations, false, {node}};
+    return detail::pair_beside(g_, id, step_kind::deviations, x, mask);
   }
 
   const rules::tensor_language::payload_record& payload(const eqsat::enode_view& n) const {

@@ -238,8 +238,8 @@ inline const step* second_of_pair(const nest& n) {
 }
 
 /// The reduction beside it.
-inline ir::op first_of_pair(const step& second) {
-  return second.kind == step_kind::deviations ? ir::op::reduce_sum : ir::op::reduce_max;
+inline ir::op first_of_pair(step_kind second) {
+  return second == step_kind::deviations ? ir::op::reduce_sum : ir::op::reduce_max;
 }
 
 /// Does the product of a matmul nest gather operand 0 or 1?

@@ -242,7 +242,7 @@ class nest_verifier : nest_facts {
     require(std::ranges::any_of(body,
                                 [&](const step& other) {
                                   return other.kind == step_kind::reduce &&
-                                         other.code == first_of_pair(s) &&
+                                         other.code == first_of_pair(s.kind) &&
                                          other.operands == s.operands;
                                 }),
             field,

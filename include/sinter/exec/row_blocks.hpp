@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// How the kernels of pairs walk rows in memory (column_pair.hpp): pieces of columns whose partial
+// results stay in L1, blocks of rows, and four rows side by side from their beginning to their end,
+// as map_reduce_columns_kernel does.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <sinter/exec/partial.hpp>
+#include <sinter/exec/reduction.hpp>
+#include <sinter/exec/simd.hpp>
+
+namespace sinter::inline SINTER_ABI::exec::detail {
+
+/// f(first, width, row, end) for blocks of rows [row, end) and columns [first, first + width).
+template <class F>
+[[gnu::always_inline]] inline void for_each_block(std::int64_t rows, std::int64_t columns,
+                                                  std::int64_t most_columns, F f) {
+  for (std::int64_t first = 0; first < columns; first += most_columns)
+    for (std::int64_t row = 0; row < rows; row += column_block_rows)
+      f(first, std::min(most_columns, columns - first), row,
+        std::min(rows, row + column_block_rows));
+}
+
+/// f.operator()<Rows>(row) for rows [row, end): four at a time, then one by one.
+template <class F>
+[[gnu::always_inline]] inline void for_each_four_rows(std::int64_t row, std::int64_t end, F f) {
+  for (; row + 4 <= end; row += 4) f.template operator()<4>(row);
+  for (; row < end; ++row) f.template operator()<1>(row);
+}
+
+/// f(j, registers) for columns [j, j + lanes) of `Rows` rows from x on; behind the last of `width`
+/// columns stands `padding`.
+template <int Rows, Floating T, class F>
+[[gnu::always_inline]] inline void for_each_register(std::int64_t width, const T* x,
+                                                     std::int64_t row_stride, T padding, F f) {
+  simd<T> rows[std::size_t{Rows}];
+  std::int64_t j = 0;
+  for (; j + lanes<T> <= width; j += lanes<T>) {
+    for (int r = 0; r < Rows; ++r) rows[r] = load<T>(x + j + r * row_stride);
+    f(j, rows);
+  }
+  if (j == width) return;
+  for (int r = 0; r < Rows; ++r) rows[r] = load_part<T>(x + j + r * row_stride, width - j, padding);
+  f(j, rows);
+}
+
+}  // namespace sinter::inline SINTER_ABI::exec::detail
