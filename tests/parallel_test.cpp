@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // run: serial
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <vector>
 
@@ -34,9 +36,41 @@ TEST_CASE("ranges cover all tasks once") {
         ++ranges;
         for (std::int64_t task = first; task < last; ++task) ++runs[static_cast<std::size_t>(task)];
       });
-      CHECK(ranges <= exec::thread_count());
+      CHECK(ranges <= exec::thread_count() * exec::most_ranges_per_thread);
       for (const auto& count : runs) CHECK(count == 1);
     }
+}
+
+TEST_CASE("a thread that has none of its own tasks left takes those of others") {
+  for (const int threads : {1, 2, 3, 7, 100}) {
+    std::vector<int> runs(40);
+    exec::dealt_tasks dealt(40, threads);
+    std::vector<std::int64_t> order;
+    dealt.run(threads - 1, [&](std::int64_t task) {
+      ++runs[static_cast<std::size_t>(task)];
+      order.push_back(task);
+    });
+    for (const int count : runs) CHECK(count == 1);
+    CHECK(order.front() == 40 * ((threads - 1) % 64) / std::min(threads, 64));
+    for (int thread = 0; thread < threads; ++thread)
+      dealt.run(thread, [](std::int64_t) { FAIL("a task runs twice"); });
+  }
+}
+
+TEST_CASE("one slow thread does not keep its tasks to itself") {
+  if (exec::thread_count() < 2) return;
+  // The first task ends when all others have been run, most of which are dealt to its thread.
+  std::atomic<int> others{0};
+  exec::parallel_for(64, 1e9, [&](std::int64_t task, int) {
+    if (task != 0) {
+      ++others;
+      return;
+    }
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (others < 63 && std::chrono::steady_clock::now() < deadline) {
+    }
+    CHECK(others == 63);
+  });
 }
 
 TEST_CASE("no two tasks run at the same time with the same thread number") {

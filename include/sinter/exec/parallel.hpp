@@ -5,7 +5,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -124,11 +126,57 @@ class first_failure {
   std::exception_ptr failure_;
 };
 
-/// Calls f(task, thread) for every task in [0, tasks), each exactly once; consecutive tasks go to
-/// the same thread. `thread` is smaller than thread_count() and unique among the calls that run at
-/// the same time, so it may index scratch memory. Runs in the caller, in order, where the work
-/// (nanoseconds on one thread) does not pay for threads. The first exception thrown by f stops
-/// tasks that have not started and is rethrown here. Allocates nothing.
+// Ranges that a thread gets, so that others can take some of them. One of each thread where they
+// are shorter by the cost model: data then stay with their thread from call to call, 8 MB by 16
+// threads in half the time.
+inline constexpr std::int64_t most_ranges_per_thread = 8;
+inline constexpr double least_range_nanoseconds = 200'000;
+
+/// Tasks [0, tasks), dealt to threads in parts of neighbours. A thread takes the tasks of its own
+/// part in order, and when none is left there, those of others, one by one: where a core is slower,
+/// because something else runs on it, it leaves work to the others.
+class dealt_tasks {
+ public:
+  dealt_tasks(std::int64_t tasks, int threads) : parts_(std::min(threads, most_parts)) {
+    for (int i = 0; i < parts_; ++i) {
+      part_[index(i)].next.store(tasks * i / parts_, std::memory_order_relaxed);
+      part_[index(i)].end = tasks * (i + 1) / parts_;
+    }
+  }
+
+  /// Calls f(task) until no task is left.
+  template <class F>
+  void run(int thread, F f) {
+    for (int i = 0; i < parts_; ++i) {
+      part& from = part_[index((thread + i) % parts_)];
+      // The test alone keeps counters from growing without end, and lines from being fetched.
+      while (from.next.load(std::memory_order_relaxed) < from.end) {
+        const std::int64_t task = from.next.fetch_add(1, std::memory_order_relaxed);
+        if (task >= from.end) break;
+        f(task);
+      }
+    }
+  }
+
+ private:
+  // More threads share parts: this lies on the stack of the thread that starts a loop.
+  static constexpr int most_parts = 64;
+  struct alignas(64) part {
+    std::atomic<std::int64_t> next;
+    std::int64_t end;
+  };
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+  int parts_;
+  std::array<part, most_parts> part_;
+};
+
+/// Calls f(task, thread) for every task in [0, tasks), each exactly once; a thread begins with
+/// consecutive tasks, the same in every loop of this length. `thread` is smaller than
+/// thread_count() and unique among the calls that run at the same time, so it may index scratch
+/// memory. Runs in the caller, in order, where the work (nanoseconds on one thread) does not pay
+/// for threads. The first exception thrown by f stops tasks that have not started and is rethrown
+/// here. Allocates nothing.
 template <class F>
 void parallel_for(std::int64_t tasks, double estimated_nanoseconds, F f) {
 #ifdef _OPENMP
@@ -136,16 +184,16 @@ void parallel_for(std::int64_t tasks, double estimated_nanoseconds, F f) {
     // An exception must not leave a parallel region.
     first_failure failure;
     const int threads = static_cast<int>(tasks < thread_count() ? tasks : thread_count());
+    dealt_tasks dealt(tasks, threads);
     const timeline::label* const part_of = timeline::tasks;
 #pragma omp parallel num_threads(threads)
     {
       const int thread = omp_get_thread_num();
       // Without the time in which a thread waits for the others, at the region's end.
       const timeline::share share(part_of, thread);
-#pragma omp for schedule(static) nowait
-      for (std::int64_t task = 0; task < tasks; ++task) {
+      dealt.run(thread, [&](std::int64_t task) {
         if (!failure.happened()) failure.guard([&] { f(task, thread); });
-      }
+      });
     }
     failure.rethrow();
     return;
@@ -157,14 +205,19 @@ void parallel_for(std::int64_t tasks, double estimated_nanoseconds, F f) {
 }
 
 /// The same for tasks that any one call may take several of: f(first, last, thread) for ranges that
-/// cover [0, tasks), one per thread. Small work does not even ask how many threads there are.
+/// cover [0, tasks). Small work does not even ask how many threads there are.
 template <class F>
 void parallel_ranges(std::int64_t tasks, double estimated_nanoseconds, F f) {
   if (!pays_for_threads(tasks, estimated_nanoseconds)) {
     if (tasks > 0) f(std::int64_t{0}, tasks, 0);
     return;
   }
-  const std::int64_t ranges = std::min<std::int64_t>(tasks, thread_count());
+  const std::int64_t threads = thread_count();
+  const auto affordable = static_cast<std::int64_t>(
+      estimated_nanoseconds / least_range_nanoseconds / static_cast<double>(threads));
+  const std::int64_t each =
+      threads == 1 ? 1 : std::clamp<std::int64_t>(affordable, 1, most_ranges_per_thread);
+  const std::int64_t ranges = std::min(tasks, threads * each);
   parallel_for(ranges, estimated_nanoseconds, [&](std::int64_t range, int thread) {
     f(tasks * range / ranges, tasks * (range + 1) / ranges, thread);
   });
