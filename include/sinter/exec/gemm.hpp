@@ -41,23 +41,23 @@ struct gemm_blocks {
 inline constexpr std::int64_t gemm_column_unit = 48;
 
 /// Depends on the shape alone, never on the number of threads. Halves the longer side until there
-/// are 32 blocks, but keeps sides of 256, below which packing operands again for every block costs
-/// more than 5 %; goes down to 128 to reach 8 blocks.
+/// are 64 blocks, but none of less than 128 rows, 192 columns (96 until there are 16 blocks) or
+/// 10^6 multiply-adds, 7 µs. A thread takes several blocks that lie below each other at once, where
+/// threads are few (run_matmul.hpp).
 constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr std::int64_t most_blocks = 64, some_blocks = 16, least_rows = 128;
   std::int64_t row_count = 1;
   std::int64_t column_count = 1;
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  // 10^6 multiply-adds take about 20 µs: less does not pay for a second thread.
-  while (work > 1e6 && row_count * column_count < 32) {
-    const std::int64_t least = row_count * column_count < 8 ? 128 : 256;
+  while (row_count * column_count < most_blocks &&
+         work > 1e6 * static_cast<double>(row_count * column_count)) {
+    const std::int64_t least_columns = row_count * column_count < some_blocks ? 96 : 192;
     const std::int64_t rows = planning::pieces_of(m, row_count);
     const std::int64_t columns = planning::pieces_of(n, column_count);
-    if (columns >= rows && columns >= 2 * least)
+    if (columns >= 2 * least_columns && (columns >= rows || rows < 2 * least_rows))
       column_count *= 2;
-    else if (rows >= 2 * least)
+    else if (rows >= 2 * least_rows)
       row_count *= 2;
-    else if (columns >= 2 * least)
-      column_count *= 2;
     else
       break;
   }
