@@ -146,6 +146,10 @@ class column_nest {
     return round_to_lines(static_cast<std::size_t>(columns_) * sizeof(double));
   }
 
+  // Groups are combined by parts of the columns: whole lines of accumulators and results. A group
+  // costs what so many rows do; of exponentials it takes two of doubles for one of floats.
+  static constexpr std::int64_t combined_columns = 64, combining_rows = 4;
+
   // A thread's memory, cut up.
   std::byte* rest_scratch(std::byte* scratch) const {
     return scratch + round_to_lines(map_.program().scratch_bytes);
@@ -240,8 +244,7 @@ class column_nest {
           const std::int64_t b = task / row_groups_, row = task % row_groups_ * rows_per_group_;
           tile_runner map(map_.program(), memory.bases, memory.scratch(thread));
           map.begin();
-          std::byte* accumulators =
-              memory.shared + static_cast<std::size_t>(task) * accumulator_bytes();
+          std::byte* accumulators = group_accumulators(memory, b, task % row_groups_);
           map.set_column_accumulators(accumulators);
           const pair_memory pair = shared_pair(memory, b, task % row_groups_);
           map.set_pair(pair);
@@ -249,20 +252,42 @@ class column_nest {
           map.run_all(b * reduced_ + row, b * reduced_ + std::min(reduced_, row + rows_per_group_),
                       0, columns_);
         });
-    for (std::int64_t b = 0; b < batch_; ++b) {
-      std::byte* total =
-          memory.shared + static_cast<std::size_t>(b * row_groups_) * accumulator_bytes();
-      const pair_memory pair = shared_pair(memory, b, 0);
-      for (std::int64_t g = 1; g < row_groups_; ++g) {
-        const std::byte* const group = total + static_cast<std::size_t>(g) * accumulator_bytes();
-        if (pair_ != nullptr)
-          pair_->combine(columns_, group, shared_pair(memory, b, g).second, total, pair.second);
-        else
-          kernels().combine(columns_, group, total);
-      }
-      finish(memory.scratch(0), pair, 0, columns_, total);
-      run_rest(memory, memory.scratch(0), b, 0, columns_);
+    // Of elements that other threads have summed up: with 16 of them, combining [1024,1024] alone
+    // takes longer than the sums.
+    const std::int64_t parts = planning::pieces_of(columns_, combined_columns);
+    const double rows = static_cast<double>(combining_rows * row_groups_);
+    parallel_for(batch_ * parts,
+                 nest_->predicted_nanoseconds * rows / static_cast<double>(reduced_),
+                 [&](std::int64_t task, int thread) {
+                   const std::int64_t column = task % parts * combined_columns;
+                   combine_groups(memory, memory.scratch(thread), task / parts, column,
+                                  std::min(columns_, column + combined_columns));
+                 });
+  }
+
+  // The sums of all groups become those of a batch, and these the results.
+  void combine_groups(const run_memory& memory, std::byte* scratch, std::int64_t b,
+                      std::int64_t column, std::int64_t column_end) const {
+    const std::size_t before = static_cast<std::size_t>(column) * kernels().accumulator_bytes;
+    const std::int64_t columns = column_end - column;
+    std::byte* const total = group_accumulators(memory, b, 0) + before;
+    const pair_memory pair = shared_pair(memory, b, 0);
+    for (std::int64_t g = 1; g < row_groups_; ++g) {
+      const std::byte* const group = group_accumulators(memory, b, g) + before;
+      if (pair_ != nullptr)
+        pair_->combine(columns, group, shared_pair(memory, b, g).second + column, total,
+                       pair.second + column);
+      else
+        kernels().combine(columns, group, total);
     }
+    finish(scratch, pair, column, column_end, total);
+    run_rest(memory, scratch, b, column, column_end);
+  }
+
+  // All accumulators of a group of rows of a batch.
+  std::byte* group_accumulators(const run_memory& memory, std::int64_t b,
+                                std::int64_t group) const {
+    return memory.shared + static_cast<std::size_t>(b * row_groups_ + group) * accumulator_bytes();
   }
 
   void find_shared_shifts(const run_memory& memory) const {
@@ -270,8 +295,7 @@ class column_nest {
     tile_runner map(map_.program(), memory.bases, memory.scratch(0));
     map.begin();
     for (std::int64_t b = 0; b < batch_; ++b) {
-      std::byte* const sums =
-          memory.shared + static_cast<std::size_t>(b * row_groups_) * accumulator_bytes();
+      std::byte* const sums = group_accumulators(memory, b, 0);
       const pair_memory pair = shared_pair(memory, b, 0);
       map.set_column_accumulators(sums);
       map.set_pair(pair);
