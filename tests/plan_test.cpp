@@ -11,6 +11,7 @@
 #include "support/run_graph.hpp"
 #include "support/sanitized.hpp"
 #include <sinter/plan/instructions.hpp>
+#include <sinter/plan/memory.hpp>
 #include <sinter/plan/planner.hpp>
 #include <sinter/plan/print.hpp>
 #include <sinter/rules/saturate.hpp>

@@ -24,8 +24,8 @@
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/verify.hpp>
 #include <sinter/plan/instructions.hpp>
-#include <sinter/plan/planner.hpp>
-#include <sinter/rules/saturate.hpp>
+#include <sinter/plan/planner_source.hpp>
+#include <sinter/rules/saturate_source.hpp>
 #include <sinter/support/debug.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/span.hpp>
