@@ -156,8 +156,10 @@ TEST_CASE("plans of what is larger than the caches are verified") {
   CHECK_NOTHROW(found = sn::verify_plan(text));
   CHECK(found.tile_programs == found.nests);
 
-  const matrix larger = filled(1600, 2000), bias_of_larger = filled(1, 2000);
-  const std::string streamed = map.export_plan(larger, bias_of_larger, filled(1600, 1));
+  const matrix larger = filled(2000, 2000), bias_of_larger = filled(1, 2000);
+  REQUIRE(2.0 * static_cast<double>(larger.size()) * sizeof(float) >
+          sn::planning::nominal_machine.last_level_bytes);
+  const std::string streamed = map.export_plan(larger, bias_of_larger, filled(2000, 1));
   REQUIRE(streamed.find("past the caches") != std::string::npos);
   CHECK_NOTHROW(found = sn::verify_plan(streamed));
   CHECK(found.tile_programs == found.nests);
