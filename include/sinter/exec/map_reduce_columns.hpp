@@ -12,6 +12,7 @@
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce.hpp>
 #include <sinter/graph/region.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -151,10 +152,9 @@ void map_reduce_columns_kernel(std::int64_t rows, std::int64_t columns, const vo
 
   for (std::int64_t first = 0; first < columns; first += detail::partial_columns) {
     const std::int64_t width = std::min(detail::partial_columns, columns - first);
-    const std::int64_t registers = (width + lanes<T> - 1) / lanes<T>;
     // From the identity a block begins with its first row, but for the sign of a zero, which is
     // lost in the accumulator.
-    std::fill_n(partial, registers * lanes<T>, detail::identity_of<M, T>());
+    std::fill_n(partial, planning::whole_units(width, lanes<T>), detail::identity_of<M, T>());
     const auto leaves = [&](std::int64_t row) __attribute__((always_inline)) {
       return detail::leaves_from<R>(operands + row * R.leaf_count, first);
     };

@@ -241,12 +241,13 @@ class column_nest {
     find_shared_shifts(memory);
     parallel_for(
         batch_ * row_groups_, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
-          const std::int64_t b = task / row_groups_, row = task % row_groups_ * rows_per_group_;
+          const std::int64_t b = task / row_groups_, group = task % row_groups_,
+                             row = group * rows_per_group_;
           tile_runner map(map_.program(), memory.bases, memory.scratch(thread));
           map.begin();
-          std::byte* accumulators = group_accumulators(memory, b, task % row_groups_);
+          std::byte* accumulators = group_accumulators(memory, b, group);
           map.set_column_accumulators(accumulators);
-          const pair_memory pair = shared_pair(memory, b, task % row_groups_);
+          const pair_memory pair = shared_pair(memory, b, group);
           map.set_pair(pair);
           begin_pair(pair, accumulators, 0, columns_);
           map.run_all(b * reduced_ + row, b * reduced_ + std::min(reduced_, row + rows_per_group_),

@@ -69,7 +69,7 @@ class matmul_nest {
     const bool packs = a_.is_gathered() || std::ranges::any_of(parts_, [&](const product_part& p) {
                          return p.reads_packed(rows_);
                        });
-    stack_ = packs ? most_stack() : 1;
+    choose_stacks(packs);
     bool gathers = a_.is_gathered();
     for (product_part& part : parts_) {
       part.bind_rest(at, space_of(at, part, space), std::min(m_, stack_ * rows_));
@@ -80,10 +80,7 @@ class matmul_nest {
       tables_offset_ = round_to_lines(out.per_thread);
       out.per_thread = tables_offset_ + gemm_table_bytes;
     }
-    keeps_packed_ = packs && column_blocks_ > 1 && packed_bytes(rows_) <= planning::packed_limit;
-    if (keeps_packed_) {
-      kept_stack_ = stack_;
-      while (packed_bytes(kept_stack_ * rows_) > planning::packed_limit) kept_stack_ /= 2;
+    if (kept_stack_ > 0) {
       packed_offset_ = round_to_lines(out.per_thread);
       out.per_thread = packed_offset_ + packed_header + packed_bytes(kept_stack_ * rows_);
     }
@@ -97,7 +94,7 @@ class matmul_nest {
     for (const product_part& part : parts_) part.pack(memory);
     const std::int64_t stack = stack_for_threads();
     const std::int64_t tasks = tasks_of(stack);
-    if (keeps_packed_)
+    if (stack <= kept_stack_)
       for (int thread = 0; thread < std::min<std::int64_t>(thread_count(), tasks); ++thread)
         packed_stack(memory.scratch(thread)) = -1;
     parallel_for(tasks, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
@@ -113,7 +110,7 @@ class matmul_nest {
     out.m = m_;
     out.k = a_.columns();
     out.rows = rows_;
-    out.packs_left = keeps_packed_;
+    out.packs_left = kept_stack_ > 0;
     out.left = a_.lowered(batch_shape_.size());
     a_.add_copies(out.copies);
     for (const product_part& part : parts_) {
@@ -133,14 +130,21 @@ class matmul_nest {
   // 512, 256 rows 4 % (Xeon).
   static constexpr std::int64_t packing_rows = 12;
 
-  // Blocks of rows that a thread may take at once. No bit depends on how many it takes: how an
-  // element is summed up depends on the depth, and on whether blocks are packed, as all of these
-  // are.
-  std::int64_t most_stack() const {
-    std::int64_t out = 1;
-    if (!gemm_packs(type_, rows_, 2, a_.columns())) return out;
-    while (out < row_blocks_ && 2 * out * rows_ <= most_stacked_rows) out *= 2;
-    return out;
+  // So many rows that are packed once for all columns are better than more that are packed again
+  // for every block of columns (plan/candidate_cost.hpp counts on as many).
+  static constexpr std::int64_t worth_keeping_rows = 256;
+
+  // How many blocks of rows a thread may take at once, and of how many it keeps the rows packed. No
+  // bit depends on either: how an element is summed up depends on the depth, and on whether blocks
+  // are packed, as all of these are.
+  void choose_stacks(bool packs) {
+    stack_ = 1;
+    if (packs && gemm_packs(type_, rows_, 2, a_.columns()))
+      while (stack_ < row_blocks_ && 2 * stack_ * rows_ <= most_stacked_rows) stack_ *= 2;
+    kept_stack_ = packs && column_blocks_ > 1 ? stack_ : 0;
+    while (kept_stack_ > 0 && packed_bytes(kept_stack_ * rows_) > planning::packed_limit)
+      kept_stack_ /= 2;
+    if (kept_stack_ * rows_ >= worth_keeping_rows) stack_ = kept_stack_;
   }
   // As many as let threads end soonest, when in the end each waits for half a block of another.
   std::int64_t stack_for_threads() const {
@@ -197,8 +201,7 @@ class matmul_nest {
     left_block left{a_, batch_shape_, place / stacks, place % stacks * rows,
                     0,  nullptr,      scratch,        scratch + tables_offset_};
     left.rows = std::min(rows, m_ - left.row);
-    if (keeps_packed_ && stack <= kept_stack_ &&
-        (a_.is_gathered() || part->reads_packed(left.rows))) {
+    if (stack <= kept_stack_ && (a_.is_gathered() || part->reads_packed(left.rows))) {
       left.packed = scratch + packed_offset_ + packed_header;
       if (packed_stack(scratch) != place) {
         pack_rows(memory, left, part->multiply());
@@ -220,8 +223,7 @@ class matmul_nest {
   std::deque<product_part> parts_;  // in place: parts refer to parts of themselves
   shape_vector batch_shape_;
   std::int64_t batch_ = 1, m_ = 0, rows_ = 1, row_blocks_ = 1, column_blocks_ = 1;
-  std::int64_t stack_ = 1, kept_stack_ = 1;  // rows of so many blocks are kept packed
-  bool keeps_packed_ = false;
+  std::int64_t stack_ = 1, kept_stack_ = 0;  // 0: no rows are kept packed
   std::size_t packed_offset_ = 0, tables_offset_ = 0;
 };
 

@@ -16,6 +16,7 @@
 #include <sinter/exec/scalar.hpp>
 #include <sinter/exec/strided_runs.hpp>
 #include <sinter/exec/tile_program.hpp>
+#include <sinter/plan/division.hpp>
 #include <sinter/tensor/dtype.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -335,7 +336,7 @@ class tile_runner {
       for_each_row(c, operands, 1,
                    [&](const void* const* from, std::int64_t) { run_map(c, count, from, to); });
     };
-    if (c.padded) return at_once((rows + row_padding - 1) / row_padding * row_padding);
+    if (c.padded) return at_once(planning::whole_units(rows, row_padding));
     if (!c.by_row) return at_once(rows * columns);
     const std::int64_t to_step = rows > 1 ? address(c.target, 1) - to : 0;
     if (even_ && c.run_rows != nullptr) {
