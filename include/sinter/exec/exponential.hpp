@@ -72,6 +72,11 @@ template <Floating T>
 // what was negated. (silu of 4,096 f32 on a Xeon: 1.36 µs with the negation, 1.25 without.)
 enum class exponent { positive, negative };
 
+// What x is multiplied by so that 2 to the power of it is e^x, or e^-x.
+template <Floating T, exponent Sign>
+inline constexpr T log2_e =
+    T(Sign == exponent::positive ? 1.44269504088896341 : -1.44269504088896341);
+
 // x - n log 2, or -x - n log 2, after Cody and Waite: n times the first part of log 2 is exact.
 template <Floating T, exponent Sign>
 [[gnu::always_inline]] inline simd<T> subtract_log2(simd<T> x, simd<T> n) {
@@ -110,13 +115,34 @@ template <Floating T>
 inline constexpr bool has_table_of_powers = false;
 template <Floating T>
 simd<T> scaled_power(simd<T>, simd<T>, simd<T>) = delete;
+template <Floating T>
+simd<T> one_plus_power(simd<T>, simd<T>) = delete;
+template <Floating T>
+simd<T> limit_size(simd<T>, T) = delete;
 
 // f32: x + this has the nearest multiple of 1/16 of x in its low bits.
 inline constexpr float round_to_sixteenth = 0x1.8p19f;
+// The same, and what was rounded has the bias of exponents plus 1 added.
+inline constexpr float round_to_exponent_and_sixteenth = round_to_sixteenth + 128;
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 template <>
 inline constexpr bool has_table_of_powers<float> = true;
+
+// The elements of a table that the low four bits of `index` choose. In assembler, since the result
+// has to be written over the index: Intel's processors wait for what was in that register before
+// (from Golden Cove on; GCC 13 knows it, and clears it). silu took 40 cycles per register instead
+// of 12 where that was of the loop's last turn.
+[[gnu::always_inline]] inline simd<float> lookup(__m512 table, simd<float> index) {
+  __asm__("vpermps %1, %0, %0" : "+v"(index.data) : "vm"(table));
+  return index;
+}
+
+// The same for the smaller of two absolute values, with the sign of x.
+[[gnu::always_inline]] inline simd<float> limit_size(simd<float> x, float most) {
+  __asm__("vrangeps $2, %1, %0, %0" : "+v"(x.data) : "v"(_mm512_set1_ps(most)));
+  return x;
+}
 
 // 2^n e^r for |r| <= log(2)/32 and n, a multiple of 1/16 that `shifted` has in its low bits, after
 // Tang (1989), "Table-driven implementation of the exponential function". Three products fewer than
@@ -138,14 +164,29 @@ inline constexpr bool has_table_of_powers<float> = true;
       0.0f, 0x1.8d96d4p-25f, -0x1.9c0c22p-27f, 0x1.964904p-25f, 0x1.125002p-25f, 0x1.370be4p-25f,
       -0x1.0a3550p-25f, -0x1.00d8acp-27f, 0x1.26055cp-26f, -0x1.05cb44p-25f, 0x1.67a1cap-28f,
       0x1.a3b5e4p-28f, -0x1.f9c304p-27f, -0x1.6961b4p-28f, -0x1.a5217cp-28f, 0x1.61428ep-28f);
-  constexpr int smaller_size = 2;  // the sign of r, and of the two the smaller absolute value
-  const simd<float> limited(_mm512_range_ps(r.data, _mm512_set1_ps(1), smaller_size));
-  const __m512i sixteenth = _mm512_castps_si512(shifted.data);
-  const simd<float> power(_mm512_permutexvar_ps(sixteenth, powers));
-  const simd<float> rest(_mm512_permutexvar_ps(sixteenth, lacking));
+  const simd<float> limited = limit_size(r, 1);
+  const simd<float> power = lookup(powers, shifted), rest = lookup(lacking, shifted);
   const simd<float> slope = polynomial<float>(limited, 1, 0.500009775, 0.166666667);
   const simd<float> cubic = fma<float>(limited, slope, rest);
   return simd<float>(_mm512_scalef_ps(fma<float>(power, cubic, power).data, n.data));
+}
+
+// 1 + 2^n e^r for |n| <= 127, which `shifted` has in its low bits with 128 added. These are the
+// bits of 2^(floor(n) + 1) (1 + j/16) with j the sixteenths of n, once they are where a float has
+// its exponent; what is missing to 2^n is in the table. So one product scales, and adds 1 with no
+// further rounding. (silu(2x + 1/2) y of 4,096 f32 on a Xeon: 0.72 of Eigen's time, 0.76 with 1 +
+// scaled_power(...), both beside others on the same core.)
+[[gnu::always_inline]] inline simd<float> one_plus_power(simd<float> shifted, simd<float> r) {
+  const __m512 missing = _mm512_setr_ps(
+      0.5f, 0x1.f73794p-2f, 0x1.f04d5cp-2f, 0x1.eaff6ap-2f, 0x1.e71968p-2f, 0x1.e4715cp-2f,
+      0x1.e2e55ap-2f, 0x1.e259bap-2f, 0x1.e2b7dep-2f, 0x1.e3ed28p-2f, 0x1.e5ea40p-2f,
+      0x1.e8a27cp-2f, 0x1.ec0b66p-2f, 0x1.f01c68p-2f, 0x1.f4ce76p-2f, 0x1.fa1bd8p-2f);
+  constexpr int exponent_and_sixteenths = float_format<float>::mantissa_bits - 4;
+  const simd<float> power(_mm512_castsi512_ps(
+      _mm512_slli_epi32(_mm512_castps_si512(shifted.data), exponent_and_sixteenths)));
+  const simd<float> factor = lookup(missing, shifted);
+  const simd<float> cubic = mul<float>(r, polynomial<float>(r, 1, 0.500009775, 0.166666667));
+  return fma<float>(power, fma<float>(factor, cubic, factor), 1);
 }
 #endif
 
@@ -153,10 +194,9 @@ inline constexpr bool has_table_of_powers<float> = true;
 template <Floating T, exponent Sign>
 [[gnu::always_inline]] inline simd<T> signed_exp(simd<T> x) {
   constexpr bool narrow = sizeof(T) == 4, negative = Sign == exponent::negative;
-  constexpr T log2_e = T(negative ? -1.44269504088896341 : 1.44269504088896341);
   if constexpr (has_table_of_powers<T>) {
     const simd<T> magic(round_to_sixteenth);
-    const simd<T> shifted = fma<T>(x, log2_e, magic);
+    const simd<T> shifted = fma<T>(x, log2_e<T, Sign>, magic);
     const simd<T> n = shifted - magic;
     return scaled_power(shifted, n, subtract_log2<T, Sign>(x, n));
   }
@@ -164,8 +204,21 @@ template <Floating T, exponent Sign>
   constexpr T least = narrow ? T(-105) : T(-750), most = narrow ? T(90) : T(711);
   const simd<T> limited = clamp<T>(x, negative ? -most : least, negative ? -least : most);
   const simd<T> magic(float_format<T>::round_to_integer);
-  const simd<T> n = fma<T>(limited, log2_e, magic) - magic;
+  const simd<T> n = fma<T>(limited, log2_e<T, Sign>, magic) - magic;
   return scale<T>(exp_near_zero<T>(subtract_log2<T, Sign>(limited, n)), n);
+}
+
+// 1 + e^x or 1 + e^-x. With the table of powers: infinity where e^x is more than 2^127, and
+// 1 where it is less than 2^-127; of NaN, any, so that what is divided by it has to be NaN then.
+template <Floating T, exponent Sign>
+[[gnu::always_inline]] inline simd<T> one_plus_exp(simd<T> x) {
+  if constexpr (has_table_of_powers<T>) {
+    const simd<T> limited = limit_size(x, T(88.0296919));  // 127 log(2)
+    const simd<T> magic(round_to_exponent_and_sixteenth);
+    const simd<T> shifted = fma<T>(limited, log2_e<T, Sign>, magic);
+    return one_plus_power(shifted, subtract_log2<T, Sign>(limited, shifted - magic));
+  }
+  return simd<T>(T(1)) + signed_exp<T, Sign>(x);
 }
 
 // e^-x
@@ -212,7 +265,7 @@ template <Floating T>
 /// 2^-119 (f64: 2^-1012). As the formula has it, silu(-inf) is NaN.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> silu(simd<T> x) {
-  return x / (simd<T>(T(1)) + detail::exp_of_negative<T>(x));
+  return x / detail::one_plus_exp<T, detail::exponent::negative>(x);
 }
 
 /// x/2 (1 + tanh(u)) with u = sqrt(2/pi)(x + 0.044715 x^3), computed as x / (1 + e^-2u), which is
@@ -223,7 +276,7 @@ template <Floating T>
 [[gnu::always_inline]] inline simd<T> gelu_tanh(simd<T> x) {
   const simd<T> cubic =
       fma<T>(mul<T>(x, x), T(-0.071354816272600248776), T(-1.5957691216057307118));
-  return x / (simd<T>(T(1)) + exp<T>(mul<T>(x, cubic)));
+  return x / detail::one_plus_exp<T, detail::exponent::positive>(mul<T>(x, cubic));
 }
 
 /// log(1 + e^x) as max(x, 0) + log1p(e^-|x|), within 3 ULP for all x (where it is small; the error
