@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -71,6 +72,27 @@ TEST_CASE("one slow thread does not keep its tasks to itself") {
     }
     CHECK(others == 63);
   });
+}
+
+TEST_CASE("a loop of few tasks keeps the threads for the next one") {
+  const exec::loop_threads four(4);
+  if (exec::thread_count() < 4) return;
+  // One task for each thread, since none ends before all have begun.
+  const auto in_all_threads = [](auto f) {
+    std::atomic<int> begun{0};
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    exec::parallel_for(4, 1e9, [&](std::int64_t, int) {
+      ++begun;
+      while (begun < 4 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+      f();
+    });
+  };
+  static thread_local bool is_known = false;
+  in_all_threads([] { is_known = true; });
+  exec::parallel_for(2, 1e9, [](std::int64_t, int) {});
+  std::atomic<int> known{0};
+  in_all_threads([&] { known += is_known ? 1 : 0; });
+  CHECK(known == 4);
 }
 
 TEST_CASE("no two tasks run at the same time with the same thread number") {

@@ -41,17 +41,18 @@ struct gemm_blocks {
 inline constexpr std::int64_t gemm_column_unit = 48;
 
 /// Depends on the shape alone, never on the number of threads. Halves the longer side until there
-/// are 64 blocks, but none of less than 128 rows, 192 columns (96 until there are 16 blocks) or
-/// 10^6 multiply-adds, 7 µs. A thread takes several blocks that lie below each other at once, where
-/// threads are few (run_matmul.hpp).
+/// are 64 blocks, but none of less than 128 rows and 192 columns (64 and 96 until there are 16
+/// blocks) or 10^6 multiply-adds, 7 µs. A thread takes several blocks that lie below each other at
+/// once, where threads are few (run_matmul.hpp).
 constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64_t k) {
-  constexpr std::int64_t most_blocks = 64, some_blocks = 16, least_rows = 128;
+  constexpr std::int64_t most_blocks = 64, some_blocks = 16;
   std::int64_t row_count = 1;
   std::int64_t column_count = 1;
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   while (row_count * column_count < most_blocks &&
          work > 1e6 * static_cast<double>(row_count * column_count)) {
-    const std::int64_t least_columns = row_count * column_count < some_blocks ? 96 : 192;
+    const bool are_few = row_count * column_count < some_blocks;
+    const std::int64_t least_rows = are_few ? 64 : 128, least_columns = are_few ? 96 : 192;
     const std::int64_t rows = planning::pieces_of(m, row_count);
     const std::int64_t columns = planning::pieces_of(n, column_count);
     if (columns >= 2 * least_columns && (columns >= rows || rows < 2 * least_rows))
