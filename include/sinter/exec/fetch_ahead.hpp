@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <sinter/support/abi.hpp>
 
@@ -22,14 +23,18 @@ inline bool streams_gain_from_fetching() {
 #endif
 }
 
+/// Asks for the lines of so many bytes. Line by line, most instructions would be the loop's.
+[[gnu::always_inline]] inline void fetch_lines(const std::byte* from, std::int64_t bytes) {
+#pragma GCC unroll 8
+  for (std::int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(from + line);
+}
+
 inline constexpr std::size_t fetched_ahead = 4096;  // bytes
 
 /// Asks for the lines that lie `fetched_ahead` behind so many bytes.
 template <std::size_t Bytes>
 [[gnu::always_inline]] inline void fetch_ahead(const void* from) {
-  const auto* const at = static_cast<const std::byte*>(from) + fetched_ahead;
-#pragma GCC unroll 8
-  for (std::size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(at + line);
+  fetch_lines(static_cast<const std::byte*>(from) + fetched_ahead, std::int64_t{Bytes});
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec

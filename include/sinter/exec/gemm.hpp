@@ -40,6 +40,10 @@ struct gemm_blocks {
 /// registers of 16 floats).
 inline constexpr std::int64_t gemm_column_unit = 48;
 
+/// Blocks of fewer rows pack their columns for too little: they are for threads that would have no
+/// block otherwise.
+inline constexpr std::int64_t gemm_least_rows = 128;
+
 /// Depends on the shape alone, never on the number of threads. Halves the longer side until there
 /// are 64 blocks, but none of less than 128 rows and 192 columns (64 and 96 until there are 16
 /// blocks) or 10^6 multiply-adds, 7 µs. A thread takes several blocks that lie below each other at
@@ -52,7 +56,8 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
   while (row_count * column_count < most_blocks &&
          work > 1e6 * static_cast<double>(row_count * column_count)) {
     const bool are_few = row_count * column_count < some_blocks;
-    const std::int64_t least_rows = are_few ? 64 : 128, least_columns = are_few ? 96 : 192;
+    const std::int64_t least_rows = are_few ? gemm_least_rows / 2 : gemm_least_rows,
+                       least_columns = are_few ? 96 : 192;
     const std::int64_t rows = planning::pieces_of(m, row_count);
     const std::int64_t columns = planning::pieces_of(n, column_count);
     if (columns >= 2 * least_columns && (columns >= rows || rows < 2 * least_rows))

@@ -147,8 +147,9 @@ class matmul_nest {
     if (kept_stack_ * rows_ >= worth_keeping_rows) stack_ = kept_stack_;
   }
   // As many as let threads end soonest, when in the end each waits for half a block of another.
-  // Blocks of less than 128 rows are for threads that would have none (two threads take 8 % longer
-  // with them for the products of a training step, eight 0.66 of the time).
+  // Blocks of fewer rows than gemm_least_rows are single ones only where there would be no other
+  // for a thread: of a training step's products two threads take 8 % longer so, eight 0.66 of the
+  // time.
   std::int64_t stack_for_threads() const {
     const bool alone = !pays_for_threads(tasks_of(1), nest_->predicted_nanoseconds);
     const std::int64_t threads = alone ? 1 : thread_count();
@@ -157,7 +158,7 @@ class matmul_nest {
       const std::int64_t rows = stack * rows_;
       return planning::pieces_of(tasks_of(stack), threads) * (rows + packing_rows) + rows / 2;
     };
-    std::int64_t best = rows_ < 128 && stack_ > 1 && tasks_of(2) >= threads ? 2 : 1;
+    std::int64_t best = rows_ < gemm_least_rows && stack_ > 1 && tasks_of(2) >= threads ? 2 : 1;
     for (std::int64_t stack = 2 * best; stack <= stack_; stack *= 2)
       if (time_of(stack) <= time_of(best)) best = stack;
     return best;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/run_tile.hpp>
 #include <sinter/exec/tile_program.hpp>
 
@@ -326,12 +327,6 @@ class row_runner {
       case call_kind::fetch: fetch_lines(places_[c.from], c.count); return;
       case call_kind::other: tile_.execute(*c.source); return;
     }
-  }
-
-  // Line by line, most instructions would be the loop's.
-  static void fetch_lines(const std::byte* from, std::int64_t bytes) {
-#pragma GCC unroll 8
-    for (std::int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(from + line);
   }
 
   // The places of every call to the next row, in whole vectors. (With this and `fetch_lines`, layer

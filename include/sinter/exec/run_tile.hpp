@@ -12,6 +12,7 @@
 
 #include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/copy.hpp>
+#include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/random.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/exec/strided_runs.hpp>
@@ -298,8 +299,7 @@ class tile_runner {
       const std::int64_t bytes =
           height_ * width_ * static_cast<std::int64_t>(p_.streams[number].element_size);
       const std::int64_t begin = step * fetched.bytes_per_step;
-      const std::int64_t end = std::min(bytes, begin + fetched.bytes_per_step);
-      for (std::int64_t line = begin; line < end; line += 64) __builtin_prefetch(at + line);
+      fetch_lines(at + begin, std::min(bytes - begin, fetched.bytes_per_step));
     }
   }
 
