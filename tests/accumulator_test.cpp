@@ -19,6 +19,8 @@
 #include <sinter/graph/accumulator_program.hpp>
 #include <sinter/sinter.hpp>
 
+namespace accumulator_test {
+
 using namespace sinter;
 using ir::op;
 using ir::region;
@@ -258,3 +260,5 @@ TEST_CASE("a graph made at run time runs a chain in one command, with the bits o
     CHECK(single.tile_programs(arguments).find("fused") == std::string::npos);
   }
 }
+
+}  // namespace accumulator_test

@@ -10,6 +10,8 @@
 
 #include "support/check_function.hpp"
 
+namespace activations_test {
+
 namespace sn = sinter;
 using sn::handle;
 using sn::shape_vector;
@@ -110,3 +112,5 @@ TEST_CASE("cumsum from either end, with and without the element itself") {
   CHECK_THROWS_AS(test_support::trace([](const handles& a) { return sn::cumsum(a[0], 2); }, {x}),
                   sn::axis_error);
 }
+
+}  // namespace activations_test

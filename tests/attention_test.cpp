@@ -12,6 +12,8 @@
 
 #include "support/check_function.hpp"
 
+namespace attention_test {
+
 namespace sn = sinter;
 using namespace test_support;
 
@@ -266,3 +268,5 @@ TEST_CASE("what attention does not take") {
             {other, other, other}),
       sn::shape_error);
 }
+
+}  // namespace attention_test

@@ -14,6 +14,8 @@
 #include <sinter/autodiff/expand.hpp>
 #include <sinter/graph/interpret.hpp>
 
+namespace autodiff_test {
+
 using namespace sinter;
 using namespace sinter::ir;
 
@@ -355,3 +357,5 @@ TEST_CASE("empty tensors") {
   CHECK(slope([](value x) { return reduce(op::reduce_prod, x, 1); }, {}).empty());
   CHECK(slope([](value x) { return unary(op::exp, x) - mean(x, 1); }, {}).empty());
 }
+
+}  // namespace autodiff_test

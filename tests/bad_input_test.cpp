@@ -4,6 +4,8 @@
 
 #include <sinter/sinter.hpp>
 
+namespace bad_input_test {
+
 namespace sn = sinter;
 
 TEST_CASE("matmul of the wrong inner extent names op and shapes, and changes nothing") {
@@ -139,3 +141,5 @@ TEST_CASE("a slice that fits one extent is checked again for a shorter one") {
   CHECK(f(eight) == sn::tensor<float, 1>{2, 3, 4, 5});
   CHECK_THROWS_AS(f(five), sn::shape_error);
 }
+
+}  // namespace bad_input_test

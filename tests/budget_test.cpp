@@ -20,6 +20,8 @@
 #include <sinter/plan/print.hpp>
 #include <sinter/sinter.hpp>
 
+namespace budget_test {
+
 namespace sn = sinter;
 namespace ir = sinter::ir;
 using sn::dtype;
@@ -355,3 +357,5 @@ TEST_CASE("random graphs under a budget agree with the reference interpreter") {
                   << " by computing something again");
   CHECK(kept > 0);
 }
+
+}  // namespace budget_test

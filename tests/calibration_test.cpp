@@ -19,6 +19,8 @@
 #include <sinter/support/cache_directory.hpp>
 #include <sinter/support/text_file.hpp>
 
+namespace calibration_test {
+
 namespace sn = sinter;
 namespace fs = std::filesystem;
 using sn::planning::machine;
@@ -175,3 +177,5 @@ TEST_CASE("a measured machine is one: costs in order, threads as before") {
   auto f = sn::fuse([](auto x) { return x + 1.0f; }, {.machine = m});
   CHECK(f(sn::tensor<float, 1>{1, 2})(1) == 3);
 }
+
+}  // namespace calibration_test

@@ -15,6 +15,8 @@
 #include "../examples/char_transformer/writer.hpp"
 #include <sinter/training/checkpoint.hpp>
 
+namespace char_transformer_test {
+
 namespace lm = language_model;
 namespace sn = sinter;
 
@@ -173,3 +175,5 @@ TEST_CASE("a text is split in blocks, and an epoch has each window once") {
   CHECK_THROWS_AS(lm::shuffled_windows(text, 40, 3, 1), sn::io_error);
   CHECK(lm::split({}).training.empty());
 }
+
+}  // namespace char_transformer_test

@@ -16,6 +16,8 @@
 #include <sinter/training/adam.hpp>
 #include <sinter/training/checkpoint.hpp>
 
+namespace checkpoint_test {
+
 namespace sn = sinter;
 namespace layers = sinter::layers;
 
@@ -144,3 +146,5 @@ TEST_CASE("a save that cannot be finished keeps the last checkpoint") {
   sn::load_checkpoint(file.path, loaded);
   CHECK(loaded.hidden.weight == m.hidden.weight);
 }
+
+}  // namespace checkpoint_test

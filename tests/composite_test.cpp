@@ -14,6 +14,8 @@
 #include <sinter/graph/print.hpp>
 #include <sinter/graph/verify.hpp>
 
+namespace composite_test {
+
 using namespace sinter;
 using ir::dim;
 using ir::op;
@@ -291,3 +293,5 @@ TEST_CASE("what rope does not take") {
   CHECK_THROWS_AS(fails({3, 4}, {3}, dtype::i64, 0, false), dtype_error);
   CHECK_THROWS_AS(fails({1, 1, 1, 1, 1, 1, 3, 2}, {3}, dtype::f32, 6, true), shape_error);
 }
+
+}  // namespace composite_test

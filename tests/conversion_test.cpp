@@ -13,6 +13,8 @@
 #include <sinter/graph/bitcast.hpp>
 #include <sinter/sinter.hpp>
 
+namespace conversion_test {
+
 namespace sn = sinter;
 namespace ir = sinter::ir;
 using sn::dtype;
@@ -292,3 +294,5 @@ TEST_CASE("an expression names the dtypes that its functions compute in") {
   using wide = decltype(sn::cast<float>(sn::cast<double>(sn::slice(x, 0, 0, 2))));
   static_assert(wide::dtypes == sn::dtype_bits(dtype::f32, dtype::f64));
 }
+
+}  // namespace conversion_test

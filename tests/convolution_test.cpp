@@ -17,6 +17,8 @@
 #include <sinter/exec/parallel.hpp>
 #include <sinter/sinter.hpp>
 
+namespace convolution_test {
+
 namespace sn = sinter;
 namespace exec = sinter::exec;
 
@@ -218,3 +220,5 @@ TEST_CASE("convolutions give the same bits on any number of threads, also of str
     CHECK(f(copy, w) == once);
   }
 }
+
+}  // namespace convolution_test

@@ -14,6 +14,8 @@
 
 #include <sinter/training/checkpoint.hpp>
 
+namespace convolutional_network_test {
+
 namespace cn = convolutional;
 namespace sn = sinter;
 using cn::images, cn::labels, cn::side;
@@ -85,3 +87,5 @@ TEST_CASE("a convolutional network learns, and goes on from a checkpoint with th
   for (std::int64_t i = 0; i < 100; ++i) right += guessed(i) == test.y(i) ? 1 : 0;
   CHECK(right > 30);  // of ten classes, with running statistics that are still far off
 }
+
+}  // namespace convolutional_network_test

@@ -7,6 +7,8 @@
 
 #include <sinter/exec/copy.hpp>
 
+namespace copy_test {
+
 namespace exec = sinter::exec;
 
 TEST_CASE_TEMPLATE("strided loads and stores", T, std::uint8_t, std::uint16_t, float, double) {
@@ -59,3 +61,5 @@ TEST_CASE_TEMPLATE("transposes of every ragged shape", T, std::uint8_t, std::uin
       CHECK(to.back() == T(255));
     }
 }
+
+}  // namespace copy_test

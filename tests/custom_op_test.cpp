@@ -22,6 +22,8 @@
 #include <omp.h>
 #endif
 
+namespace custom_op_test {
+
 namespace sn = sinter;
 namespace ir = sinter::ir;
 using sn::dtype;
@@ -424,3 +426,5 @@ TEST_CASE("a rule that is none is refused by the first call") {
   CHECK(message_of([&] { f(numbers<float>(2, 2)); }) ==
         "custom op: rule 'bad_rule: twice': the left side does not bind ?y");
 }
+
+}  // namespace custom_op_test

@@ -12,6 +12,8 @@
 #include <sinter/sinter.hpp>
 #include <sinter/support/debug.hpp>
 
+namespace debug_test {
+
 namespace sn = sinter;
 namespace debug = sinter::debug;
 
@@ -38,7 +40,8 @@ std::string told(const char* words) {
   const std::string command =
       (words == nullptr ? std::string("unset SINTER_DEBUG; ")
                         : "export SINTER_DEBUG='" + std::string(words) + "'; ") +
-      "'" + self + "' --no-skip --test-case='child*' 2>&1 >/dev/null; echo exit $?";
+      "'" + self +
+      "' --no-skip --source-file='" __FILE__ "' --test-case='child*' 2>&1 >/dev/null; echo exit $?";
   std::FILE* pipe = popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
   std::string out;
@@ -120,3 +123,5 @@ TEST_CASE("time: at exit, a line per nest, most expensive first, with counts of 
   }
   CHECK(sum == doctest::Approx(100).epsilon(0.01));
 }
+
+}  // namespace debug_test

@@ -13,6 +13,8 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/rules/saturate.hpp>
 
+namespace derived_test {
+
 namespace sn = sinter;
 namespace ir = sinter::ir;
 using ir::dim;
@@ -335,3 +337,5 @@ TEST_CASE("an embedding is scaled after the rows are picked") {
   CHECK(with.plan.cost < 0.5 * without.plan.cost);
   check_results(n);
 }
+
+}  // namespace derived_test

@@ -7,6 +7,8 @@
 
 #include <sinter/sinter.hpp>
 
+namespace determinism_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -90,3 +92,5 @@ TEST_CASE("a micro-op and a superinstruction give the same bits") {
   auto plain = sn::fuse(body, exact);
   CHECK(same_bits(fused(x, y), plain(x, y)));
 }
+
+}  // namespace determinism_test

@@ -17,6 +17,8 @@
 #include <omp.h>
 #endif
 
+namespace distributions_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -194,3 +196,5 @@ TEST_CASE("the same numbers on every machine and for every number of threads") {
   CHECK(drawn[0] == drawn[2]);
 #endif
 }
+
+}  // namespace distributions_test

@@ -15,6 +15,8 @@
 #include <sinter/graph/verify.hpp>
 #include <sinter/sinter.hpp>
 
+namespace dtype_ops_test {
+
 namespace sn = sinter;
 namespace ir = sinter::ir;
 using ir::reference_tensor;
@@ -364,3 +366,5 @@ TEST_CASE("implicit casts compute what explicit ones do") {
       sn::implicit_casts([](sn::handle a, sn::handle b) { return a + b; }, small, other);
   CHECK(both(0) == 197);
 }
+
+}  // namespace dtype_ops_test

@@ -11,6 +11,8 @@
 #include <sinter/tensor/dtype.hpp>
 #include <sinter/tensor/promotion.hpp>
 
+namespace dtype_test {
+
 namespace sn = sinter;
 
 TEST_CASE("a dtype and its C++ type lead to each other") {
@@ -233,3 +235,5 @@ TEST_CASE("16-bit floats compare as the floats they stand for") {
   CHECK_FALSE(nan == nan);
   CHECK(sn::float16(0.5f) + 1.0f == 1.5f);
 }
+
+}  // namespace dtype_test

@@ -7,6 +7,8 @@
 
 #include <sinter/sinter.hpp>
 
+namespace dynamic_shapes_test {
+
 namespace sn = sinter;
 using sn::dyn;
 
@@ -122,3 +124,5 @@ TEST_CASE("plans are bounded: many buckets are forgotten and made again, always 
   CHECK(f.statistics().saturations == 1);
   CHECK(f.statistics().extractions > 81);
 }
+
+}  // namespace dynamic_shapes_test

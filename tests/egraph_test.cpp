@@ -15,6 +15,8 @@
 
 #include <sinter/egraph.hpp>
 
+namespace egraph_test {
+
 namespace eq = sinter::eqsat;
 
 namespace {
@@ -269,3 +271,5 @@ TEST_CASE("printing") {
   CHECK(egglog.find("(op-list-3 String Term Term Term)") != std::string::npos);
   CHECK(egglog.find("(union (class 2) (op-sum \"\" (class 0) (class 1)))") != std::string::npos);
 }
+
+}  // namespace egraph_test

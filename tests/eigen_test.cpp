@@ -7,6 +7,8 @@
 
 #include <sinter/tensor/eigen.hpp>
 
+namespace eigen_test {
+
 namespace sn = sinter;
 
 using row_major_matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -87,3 +89,5 @@ TEST_CASE("an Eigen map of a view keeps its strides") {
   const auto flipped = sn::make_view(x.data() + 5, std::array{6}, std::array{-1});
   CHECK_THROWS_AS(sn::as_eigen(flipped), sn::shape_error);
 }
+
+}  // namespace eigen_test

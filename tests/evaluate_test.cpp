@@ -6,6 +6,8 @@
 
 #include <sinter/sinter.hpp>
 
+namespace evaluate_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -54,3 +56,5 @@ TEST_CASE("a view borrows, one memory twice is one argument") {
   const sn::tensor<float, 1> y = v * v + v;
   CHECK(y == sn::tensor<float, 1>{2, 6, 12, 20});
 }
+
+}  // namespace evaluate_test

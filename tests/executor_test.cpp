@@ -12,6 +12,8 @@
 #include <sinter/exec/library.hpp>
 #include <sinter/function/code.hpp>
 
+namespace executor_test {
+
 using namespace plan_builder;
 using sinter::exec::argument_layout;
 using sinter::exec::executor;
@@ -526,3 +528,5 @@ TEST_CASE(
   executor wrong(p, kernels);
   CHECK_THROWS_AS(bind(wrong), sinter::graph_error);
 }
+
+}  // namespace executor_test

@@ -15,6 +15,8 @@
 #include <sinter/function/graph_svg.hpp>
 #include <sinter/sinter.hpp>
 
+namespace explain_html_test {
+
 namespace sn = sinter;
 using sinter::layered_layout;
 using test_support::page_element;
@@ -235,3 +237,5 @@ TEST_CASE("layers: edges go down, nodes do not overlap, and a tree has no crossi
   }
   check(200, many);
 }
+
+}  // namespace explain_html_test

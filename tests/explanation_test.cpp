@@ -16,6 +16,8 @@
 #include "support/explanation_cases.hpp"
 #include <sinter/egraph.hpp>
 
+namespace explanation_test {
+
 TEST_CASE("proof goals of the math rules") {
   const std::pair<const char*, const char*> goals[] = {
       {"(+ a (+ b (+ c d)))", "(+ d (+ c (+ b a)))"},
@@ -485,3 +487,5 @@ TEST_CASE("random sums with folding, given and refused unions") {
   CHECK(explained > 1000);
   CHECK(refused > 10);
 }
+
+}  // namespace explanation_test

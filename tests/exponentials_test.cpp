@@ -16,6 +16,8 @@
 #include <sinter/exec/parallel.hpp>
 #include <sinter/sinter.hpp>
 
+namespace exponentials_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -201,3 +203,5 @@ TEST_CASE("sums are taken from another largest element") {
   CHECK(sn::exec::exponentials_result(1, true, infinity, infinity) == infinity);
   CHECK(sn::exec::exponentials_result(0, false, -infinity, 0) == 0);
 }
+
+}  // namespace exponentials_test

@@ -8,6 +8,8 @@
 #include "support/trace_lambda.hpp"
 #include <sinter/graph/bind.hpp>
 
+namespace expr_movement_test {
+
 namespace sn = sinter;
 using namespace test_support;
 
@@ -220,3 +222,5 @@ TEST_CASE("what only binding can see is reported then") {
   CHECK_THROWS_AS(bind([](auto a) { return sn::slice(a, 0, 0, 3); }, x), sn::shape_error);
   CHECK_THROWS_AS(bind([](auto a) { return sn::reshape(a, 3, -1); }, x), sn::shape_error);
 }
+
+}  // namespace expr_movement_test

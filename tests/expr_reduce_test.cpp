@@ -7,6 +7,8 @@
 
 #include "support/trace_lambda.hpp"
 
+namespace expr_reduce_test {
+
 namespace sn = sinter;
 using namespace test_support;
 
@@ -201,3 +203,5 @@ TEST_CASE("random numbers: a stream for every call, the same numbers for the sam
   CHECK_THROWS_AS(result([](auto x) { return sn::uniform(1, x); }, ints({1}, {1})),
                   sn::dtype_error);
 }
+
+}  // namespace expr_reduce_test

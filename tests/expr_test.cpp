@@ -8,6 +8,8 @@
 
 #include "support/trace_lambda.hpp"
 
+namespace expr_test {
+
 namespace sn = sinter;
 using namespace test_support;
 using sn::ir::fault_kind;
@@ -298,3 +300,5 @@ TEST_CASE("infinities are literals too") {
   CHECK(result([](auto a) { return sn::minimum(a, infinity); }, floats({2}, {1, infinity})) ==
         floats({2}, {1, infinity}));
 }
+
+}  // namespace expr_test

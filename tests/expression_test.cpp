@@ -8,6 +8,8 @@
 
 #include "support/trace_lambda.hpp"
 
+namespace expression_test {
+
 namespace sn = sinter;
 using namespace test_support;
 
@@ -169,3 +171,5 @@ TEST_CASE("creation functions are expressions of their own") {
   CHECK(value_of(sn::concat(1, x, x + 1)).shape == sn::shape_vector{2, 6});
   CHECK(value_of(sn::sum(sn::dropout(x + 1, 7, 1.0f))) == floats({}, {6}));
 }
+
+}  // namespace expression_test

@@ -11,6 +11,8 @@
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/print.hpp>
 
+namespace extent_range_test {
+
 using namespace sinter;
 using ir::dim;
 using ir::extent_range;
@@ -162,3 +164,5 @@ TEST_CASE("binding checks ranges, and that a symbol has one value") {
   CHECK_THROWS_WITH_AS(bind_to(5, 6), "argument 1: extent 6 of axis 0 where batch is 5",
                        shape_error);
 }
+
+}  // namespace extent_range_test

@@ -13,6 +13,8 @@
 
 #include <sinter/egraph/extract.hpp>
 
+namespace extract_exact_test {
+
 namespace eq = sinter::eqsat;
 
 namespace {
@@ -312,3 +314,5 @@ TEST_CASE("the largest amount that all costs are multiples of") {
   CHECK(grain(std::sqrt(2.0), 1) == 0);
   CHECK(grain(0, 0) == 0);
 }
+
+}  // namespace extract_exact_test

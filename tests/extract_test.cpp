@@ -16,6 +16,8 @@
 
 #include <sinter/egraph.hpp>
 
+namespace extract_test {
+
 namespace eq = sinter::eqsat;
 
 namespace {
@@ -229,3 +231,5 @@ TEST_CASE("brute force over random e-graphs") {
   CHECK(total > 1000);
   CHECK(optimal == total);
 }
+
+}  // namespace extract_test

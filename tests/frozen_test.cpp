@@ -10,6 +10,8 @@
 #include "support/frozen_products.hpp"
 #include <sinter/sinter.hpp>
 
+namespace frozen_test {
+
 namespace sn = sinter;
 using frozen_support::distance, frozen_support::matrix, frozen_support::matrix_of,
     frozen_support::report, frozen_support::scaled_product, frozen_support::vector,
@@ -406,3 +408,5 @@ TEST_CASE("frozen arguments are not written") {
   index.touch();
   CHECK(distance(rows(x, sn::frozen(w), sn::frozen(index)), rows(x, w, index)) == 0);
 }
+
+}  // namespace frozen_test

@@ -13,6 +13,8 @@
 #include "support/frozen_products.hpp"
 #include <sinter/sinter.hpp>
 
+namespace frozen_values_test {
+
 namespace sn = sinter;
 using frozen_support::distance, frozen_support::matrix, frozen_support::matrix_of,
     frozen_support::report, frozen_support::scaled_product, frozen_support::vector,
@@ -184,3 +186,5 @@ TEST_CASE("values in use outlive the set they belong to") {
   const matrix later = matrix_of(8, 4, 4);
   CHECK(distance(f(x, sn::frozen(s), sn::frozen(later)), f(x, s, later)) < 1e-5f);
 }
+
+}  // namespace frozen_values_test

@@ -7,6 +7,8 @@
 
 #include <sinter/sinter.hpp>
 
+namespace function_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -58,3 +60,5 @@ TEST_CASE("results into an existing tensor, assigned arguments, results dropped"
   scale(out, 2.0f);
   CHECK(out == matrix{{4, 6}});
 }
+
+}  // namespace function_test

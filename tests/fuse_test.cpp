@@ -8,6 +8,8 @@
 #include "support/close.hpp"
 #include <sinter/sinter.hpp>
 
+namespace fuse_test {
+
 namespace sn = sinter;
 using sn::dyn;
 
@@ -217,3 +219,5 @@ TEST_CASE("a softmax of numbers that are known to be equal") {
   auto f = sn::fuse([](auto x) { return sn::softmax(sn::pow(x, 0.0f)); });
   CHECK(f(sn::tensor<float, 1>{1, 2, 3, 4}) == sn::tensor<float, 1>{0.25f, 0.25f, 0.25f, 0.25f});
 }
+
+}  // namespace fuse_test

@@ -13,6 +13,8 @@
 #include <sinter/exec/gemm.hpp>
 #include <sinter/exec/parallel.hpp>
 
+namespace gemm_test {
+
 namespace sn = sinter;
 namespace exec = sinter::exec;
 
@@ -281,3 +283,5 @@ TEST_CASE("blocks give the same bits in any thread and alone") {
   const std::vector<float> alone = product(0), in_threads = product(1e9);
   CHECK(std::memcmp(alone.data(), in_threads.data(), alone.size() * sizeof(float)) == 0);
 }
+
+}  // namespace gemm_test

@@ -14,6 +14,8 @@
 #include <sinter/graph/bind.hpp>
 #include <sinter/graph/interpret.hpp>
 
+namespace gradient_check_test {
+
 using namespace sinter;
 using namespace sinter::ir;
 using test_support::gradient_case;
@@ -157,3 +159,5 @@ TEST_CASE("every differentiable op has a gradient case") {
       CHECK(covered[static_cast<std::size_t>(row.code)] == differentiable(row.code));
   }
 }
+
+}  // namespace gradient_check_test

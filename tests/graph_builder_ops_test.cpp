@@ -13,6 +13,8 @@
 #include <sinter/graph/print.hpp>
 #include <sinter/sinter.hpp>
 
+namespace graph_builder_ops_test {
+
 namespace sn = sinter;
 using sn::dtype;
 using sn::handle;
@@ -244,3 +246,5 @@ TEST_CASE("every function of the front end") {
     CHECK(same_bits(read(arguments)[0], got[0]));
   }
 }
+
+}  // namespace graph_builder_ops_test

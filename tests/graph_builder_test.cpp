@@ -11,6 +11,8 @@
 #include <sinter/graph/print.hpp>
 #include <sinter/sinter.hpp>
 
+namespace graph_builder_test {
+
 namespace sn = sinter;
 using sn::dtype;
 using sn::graph_argument;
@@ -341,3 +343,5 @@ TEST_CASE("extents side by side, as programs that write graphs like to have them
   const sn::tensor<std::int64_t, 1> found = g.compile({shape})({sn::tensor<float, 3>(2, 3, 6)})[0];
   CHECK(found == sn::tensor<std::int64_t, 1>{2, 3, 6});
 }
+
+}  // namespace graph_builder_test

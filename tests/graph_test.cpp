@@ -7,6 +7,8 @@
 
 #include <sinter/graph/build.hpp>
 
+namespace graph_test {
+
 using namespace sinter;
 using ir::dim;
 using ir::op;
@@ -262,3 +264,5 @@ TEST_CASE("a graph is a value of constant evaluation") {
   }();
   CHECK(nodes > 80);
 }
+
+}  // namespace graph_test

@@ -17,6 +17,8 @@
 #include <sinter/plan/machine.hpp>
 #include <sinter/plan/print.hpp>
 
+namespace grouped_test {
+
 namespace sn = sinter;
 namespace ir = sinter::ir;
 using ir::dim;
@@ -505,3 +507,5 @@ TEST_CASE("weights are updated in place by the nest of their gradients") {
   program.run(call, memory, results);
   for (std::size_t i = 0; i < 3; ++i) check_close(in[i + 1].to(dtype::f32), expected[i]);
 }
+
+}  // namespace grouped_test

@@ -10,6 +10,8 @@
 
 #include <sinter/egraph/extract.hpp>
 
+namespace gym_test {
+
 namespace eq = sinter::eqsat;
 
 namespace {
@@ -64,3 +66,5 @@ TEST_CASE("what is no such file is refused") {
                   sinter::io_error);
   CHECK_THROWS_AS(gym::read_problem(std::string("/no such file")), sinter::io_error);
 }
+
+}  // namespace gym_test

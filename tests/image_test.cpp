@@ -10,6 +10,8 @@
 
 #include "support/check_function.hpp"
 
+namespace image_test {
+
 namespace sn = sinter;
 using namespace test_support;
 
@@ -281,3 +283,5 @@ TEST_CASE(
   INFO(pooled_text);
   CHECK(pooled_text.find("copy") == std::string::npos);
 }
+
+}  // namespace image_test

@@ -11,6 +11,8 @@
 #include <sinter/layers/initialiser.hpp>
 #include <sinter/sinter.hpp>
 
+namespace initialiser_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -134,3 +136,5 @@ TEST_CASE("numbers depend on the seed, the tensor's turn and the place of the el
   known.uniform(u, 0, 1);
   CHECK(u(1) == sn::ir::uniform(42, 1 << 20, 1, true));
 }
+
+}  // namespace initialiser_test

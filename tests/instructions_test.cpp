@@ -15,6 +15,8 @@
 #include <sinter/graph/regions.hpp>
 #include <sinter/plan/instructions.hpp>
 
+namespace instructions_test {
+
 using namespace sinter;
 using namespace sinter::ir;
 using eqsat::class_id;
@@ -349,3 +351,5 @@ TEST_CASE("a large graph takes milliseconds") {
   CHECK(took.count() <
         500);  // some 0.5 ms at -O2; the bound allows for sanitizers and busy machines
 }
+
+}  // namespace instructions_test

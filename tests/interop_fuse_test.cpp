@@ -12,6 +12,8 @@
 #include <sinter/sinter.hpp>
 #include <sinter/tensor/eigen.hpp>
 
+namespace interop_fuse_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -236,3 +238,5 @@ TEST_CASE("batched products: no batch, no rows, no columns, nothing to sum") {
   CHECK(f(sn::tensor<float, 3>(1, 2, 3), sn::tensor<float, 3>(0, 3, 4)).shape() ==
         sn::shape_vector{0, 2, 4});
 }
+
+}  // namespace interop_fuse_test

@@ -10,6 +10,8 @@
 #include <sinter/graph/build.hpp>
 #include <sinter/graph/interpret.hpp>
 
+namespace interpret_test {
+
 using namespace sinter;
 using ir::dim;
 using ir::op;
@@ -530,3 +532,5 @@ TEST_CASE("interpret evaluates what outputs need; interpret_all everything but g
   g.outputs = {{step.id, -1}};
   CHECK_THROWS_AS(ir::interpret(g, given), graph_error);
 }
+
+}  // namespace interpret_test

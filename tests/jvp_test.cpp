@@ -17,6 +17,8 @@
 #include <sinter/graph/verify.hpp>
 #include <sinter/sinter.hpp>
 
+namespace jvp_test {
+
 namespace sn = sinter;
 using namespace sinter::ir;
 using sinter::dtype;
@@ -239,3 +241,5 @@ TEST_CASE("a tangent that does not look like its value is refused") {
   CHECK_THROWS_WITH_AS(jvp(x * x, {x, t}), "jvp(f32[3], f32[3], f32[4]): extents 4 and 3 disagree",
                        sn::shape_error);
 }
+
+}  // namespace jvp_test

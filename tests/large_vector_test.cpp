@@ -10,6 +10,8 @@
 #include <sinter/support/growing_memory.hpp>
 #include <sinter/support/large_vector.hpp>
 
+namespace large_vector_test {
+
 using sinter::large_vector;
 
 namespace {
@@ -86,3 +88,5 @@ TEST_CASE("memory larger than there is") {
   CHECK_THROWS_AS(memory.grow(std::size_t{1} << 60), std::bad_alloc);
   CHECK(memory.bytes() == std::size_t{1} << 22);
 }
+
+}  // namespace large_vector_test

@@ -9,6 +9,8 @@
 
 #include "support/check_function.hpp"
 
+namespace layers_test {
+
 namespace sn = sinter;
 using namespace test_support;
 
@@ -287,3 +289,5 @@ TEST_CASE("what the norms do not take") {
       trace([](const handles& a) { return sn::group_norm(a[0], 1); }, {integers({1, 2}, {1, 2})}),
       sn::dtype_error);
 }
+
+}  // namespace layers_test

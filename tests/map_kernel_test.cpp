@@ -17,6 +17,8 @@
 #include <sinter/exec/make_kernels.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
 
+namespace map_kernel_test {
+
 namespace sn = sinter;
 namespace exec = sinter::exec;
 namespace ir = sinter::ir;
@@ -445,3 +447,5 @@ TEST_CASE("multiply_add rounds once and mul followed by add rounds twice") {
   CHECK(exec::apply<op::multiply_add>(a, a, c) != 0x1p-11f);
   CHECK(exec::apply<op::add>(exec::apply<op::mul>(a, a), c) == 0x1p-11f);
 }
+
+}  // namespace map_kernel_test

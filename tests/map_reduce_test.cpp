@@ -11,6 +11,8 @@
 #include <sinter/exec/library.hpp>
 #include <sinter/exec/map_reduce.hpp>
 
+namespace map_reduce_test {
+
 namespace exec = sinter::exec;
 namespace ir = sinter::ir;
 
@@ -182,3 +184,5 @@ TEST_CASE("an instruction has the reductions it was asked for") {
   CHECK_FALSE(has_columns(library[0], ir::op::reduce_sum));
   CHECK_FALSE(has(library[0], ir::op::reduce_sum));
 }
+
+}  // namespace map_reduce_test

@@ -9,6 +9,8 @@
 #include <sinter/files/mapped_file.hpp>
 #include <sinter/sinter.hpp>
 
+namespace mapped_file_test {
+
 namespace sn = sinter;
 using test_support::temporary_file;
 
@@ -137,3 +139,5 @@ TEST_CASE("files that cannot be mapped") {
   CHECK(mapped.size() == 0);
   CHECK(mapped.tensor_at<float, 1>(0, {0}).size() == 0);
 }
+
+}  // namespace mapped_file_test

@@ -13,6 +13,8 @@
 #include "support/ulps.hpp"
 #include <sinter/exec/elementwise.hpp>
 
+namespace math_test {
+
 namespace exec = sinter::exec;
 using sinter::ir::op;
 using test_support::ulps;
@@ -228,3 +230,5 @@ TEST_CASE("the error function stays within [-1, 1] and grows") {
     previous = y;
   }
 }
+
+}  // namespace math_test

@@ -15,6 +15,8 @@
 #include <sinter/exec/parallel.hpp>
 #include <sinter/sinter.hpp>
 
+namespace moments_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -228,3 +230,5 @@ TEST_CASE("a variance whose mean is that of something else is not taken for one"
   CHECK(occurrences(other.explain(x, y), "squared deviations") == 0);
   CHECK(occurrences(scaled.explain(x), "squared deviations") == 0);
 }
+
+}  // namespace moments_test

@@ -19,6 +19,8 @@
 #include <sinter/plan/print.hpp>
 #include <sinter/sinter.hpp>
 
+namespace nest_history_test {
+
 namespace sn = sinter;
 namespace eq = sinter::eqsat;
 namespace ir = sinter::ir;
@@ -369,3 +371,5 @@ TEST_CASE("a transformer's training step: every nest has a history") {
   for (std::size_t i = 0; i < p.plan.nests.size(); ++i) rewritten += !p.rules_of(i).empty();
   CHECK(rewritten > p.plan.nests.size() / 2);
 }
+
+}  // namespace nest_history_test

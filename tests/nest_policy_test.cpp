@@ -14,6 +14,8 @@
 #include "support/occurrences.hpp"
 #include <sinter/sinter.hpp>
 
+namespace nest_policy_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -154,3 +156,5 @@ TEST_CASE("a nest can be ruled out by its number, and another does its work") {
   // What there is not rules nothing out.
   CHECK(numbers_of(sn::fuse(f, {.nests = {.without = {-1, 1 << 20}}}).explain(x, w)) == numbers);
 }
+
+}  // namespace nest_policy_test

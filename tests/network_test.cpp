@@ -13,6 +13,8 @@
 #include <sinter/layers/layers.hpp>
 #include <sinter/training/training.hpp>
 
+namespace network_test {
+
 namespace sn = sinter;
 namespace layers = sinter::layers;
 using namespace test_support;
@@ -395,3 +397,5 @@ TEST_CASE("a small language model learns a sequence") {
   CHECK(first == doctest::Approx(std::log(20.0)).epsilon(0.1));
   CHECK(last < 0.2f * first);
 }
+
+}  // namespace network_test

@@ -12,6 +12,8 @@
 #include <sinter/files/npy.hpp>
 #include <sinter/files/npy_header.hpp>
 
+namespace npy_test {
+
 namespace sn = sinter;
 
 using test_support::temporary_file;
@@ -250,3 +252,5 @@ TEST_CASE("a damaged file is an error or an array") {
         }
       });
 }
+
+}  // namespace npy_test

@@ -14,6 +14,8 @@
 #include "support/zip_bytes.hpp"
 #include <sinter/files/npz.hpp>
 
+namespace npz_test {
+
 namespace sn = sinter;
 using test_support::data_file;
 using test_support::temporary_file;
@@ -265,3 +267,5 @@ TEST_CASE("a damaged archive is an error or arrays") {
   };
   test_support::for_each_corruption(whole.read(), read_all);
 }
+
+}  // namespace npz_test

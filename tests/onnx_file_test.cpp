@@ -17,6 +17,8 @@
 #include <sinter/onnx/load.hpp>
 #include <sinter/sinter.hpp>
 
+namespace onnx_file_test {
+
 namespace fs = std::filesystem;
 namespace sn = sinter;
 using sn::any_tensor;
@@ -216,3 +218,5 @@ TEST_CASE("whatever is turned, cut or repeated in a file is read or refused") {
   CHECK(read > 0);
   CHECK(refused > read);
 }
+
+}  // namespace onnx_file_test

@@ -16,6 +16,8 @@
 #include <sinter/onnx/load.hpp>
 #include <sinter/sinter.hpp>
 
+namespace onnx_test {
+
 namespace sn = sinter;
 using sn::any_tensor;
 using sn::dtype;
@@ -421,3 +423,5 @@ TEST_CASE("numbers that no extent can have are refused") {
   } catch (const sn::error&) {
   }
 }
+
+}  // namespace onnx_test

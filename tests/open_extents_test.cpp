@@ -18,6 +18,8 @@
 #include <sinter/graph/verify.hpp>
 #include <sinter/sinter.hpp>
 
+namespace open_extents_test {
+
 namespace {
 
 namespace sn = sinter;
@@ -233,3 +235,5 @@ TEST_CASE("random graphs: a class that other extents made is right for those of 
   CHECK(compared == 150);
   CHECK(shared > 20);
 }
+
+}  // namespace open_extents_test

@@ -15,6 +15,8 @@
 #include <sinter/sinter.hpp>
 #include <sinter/training/training.hpp>
 
+namespace optimizer_test {
+
 namespace sn = sinter;
 using namespace test_support;
 
@@ -194,3 +196,5 @@ TEST_CASE("schedules are functions of the step number") {
   CHECK(two(3) == 8);
   CHECK(two(4) == 4);
 }
+
+}  // namespace optimizer_test

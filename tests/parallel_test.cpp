@@ -11,6 +11,8 @@
 
 #include <sinter/exec/parallel.hpp>
 
+namespace parallel_test {
+
 namespace exec = sinter::exec;
 
 TEST_CASE("every task runs exactly once, with a thread number below thread_count()") {
@@ -144,3 +146,5 @@ TEST_CASE("a loop inside of a task runs in that task's thread") {
   });
   CHECK(sum == 4 * 45);
 }
+
+}  // namespace parallel_test

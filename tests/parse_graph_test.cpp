@@ -14,6 +14,8 @@
 #include <sinter/graph/parse.hpp>
 #include <sinter/graph/print.hpp>
 
+namespace parse_graph_test {
+
 using namespace sinter;
 using ir::dim;
 using ir::op;
@@ -337,3 +339,5 @@ TEST_CASE("a symbol without an extent is refused where a node of a bound graph h
   CAPTURE(message);
   CHECK(message.find("line 2, column 1: a symbol has no extent") != std::string::npos);
 }
+
+}  // namespace parse_graph_test

@@ -10,6 +10,8 @@
 
 #include <sinter/egraph.hpp>
 
+namespace pattern_test {
+
 namespace eq = sinter::eqsat;
 
 namespace {
@@ -226,3 +228,5 @@ TEST_CASE("a match gives classes and payloads by name") {
   CHECK(g.lookup(shapes::pair, 4, {y, rising}) == g.find(rising));
   CHECK(g.find(falling) != g.find(rising));
 }
+
+}  // namespace pattern_test

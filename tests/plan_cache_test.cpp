@@ -7,6 +7,8 @@
 
 #include <sinter/sinter.hpp>
 
+namespace plan_cache_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -257,3 +259,5 @@ TEST_CASE("expressions: the bounds of slices do not fill memory, and clear forge
   CHECK(y(0) == 4);
   sn::evaluation_cache::limit(32);
 }
+
+}  // namespace plan_cache_test

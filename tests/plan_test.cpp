@@ -16,6 +16,8 @@
 #include <sinter/plan/print.hpp>
 #include <sinter/rules/saturate.hpp>
 
+namespace plan_test {
+
 namespace sn = sinter;
 namespace ir = sinter::ir;
 using ir::op;
@@ -140,3 +142,5 @@ TEST_CASE("planning is deterministic") {
     CHECK(sn::planning::plan_printer(a.plan).nest_text(i) ==
           sn::planning::plan_printer(b.plan).nest_text(i));
 }
+
+}  // namespace plan_test

@@ -21,6 +21,8 @@
 #include <sinter/plans.hpp>
 #include <sinter/sinter.hpp>
 
+namespace plans_test {
+
 namespace sn = sinter;
 using matrix = sn::tensor<float, 2>;
 
@@ -299,3 +301,5 @@ TEST_CASE("another run of the program loads what this one saved") {
   bits.write("other bits");
   CHECK(run() != 0);
 }
+
+}  // namespace plans_test

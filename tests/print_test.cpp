@@ -8,6 +8,8 @@
 #include <sinter/graph/dot.hpp>
 #include <sinter/graph/print.hpp>
 
+namespace print_test {
+
 using namespace sinter;
 using ir::dim;
 using ir::op;
@@ -105,3 +107,5 @@ TEST_CASE("Graphviz: edges follow data, constants stand inside their users") {
         "  n3 -> out0;\n"
         "}\n");
 }
+
+}  // namespace print_test

@@ -14,6 +14,8 @@
 #include <sinter/graph/print.hpp>
 #include <sinter/graph/verify.hpp>
 
+namespace random_graph_test {
+
 using namespace sinter;
 
 namespace {
@@ -110,3 +112,5 @@ TEST_CASE("binding a traced random graph to its shapes keeps its values") {
         same_bits(ir::interpret(made.graph, made.arguments), ir::interpret(bound, made.arguments)));
   }
 }
+
+}  // namespace random_graph_test

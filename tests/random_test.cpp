@@ -7,6 +7,8 @@
 #include <sinter/exec/random.hpp>
 #include <sinter/graph/random.hpp>
 
+namespace random_test {
+
 namespace exec = sinter::exec;
 namespace ir = sinter::ir;
 
@@ -54,3 +56,5 @@ TEST_CASE("key and stream both change the numbers") {
   CHECK(ir::uniform(1, 0, 0, true) != ir::uniform(0, 1, 0, true));
   CHECK(ir::uniform(std::int64_t{1} << 32, 0, 0, true) != ir::uniform(1, 0, 0, true));
 }
+
+}  // namespace random_test

@@ -15,6 +15,8 @@
 #include <sinter/graph/verify.hpp>
 #include <sinter/sinter.hpp>
 
+namespace recompute_test {
+
 namespace sn = sinter;
 namespace ir = sinter::ir;
 using ir::op;
@@ -215,3 +217,5 @@ TEST_CASE("in fused functions, with numbers as operands and random masks") {
     CHECK(aw(i / 4, i % 4) == doctest::Approx(dw(i / 4, i % 4)).epsilon(1e-5));
   CHECK(zeros < 15);
 }
+
+}  // namespace recompute_test

@@ -11,6 +11,8 @@
 
 #include <sinter/exec/reduce.hpp>
 
+namespace reduce_test {
+
 namespace exec = sinter::exec;
 using exec::monoid;
 
@@ -230,3 +232,5 @@ TEST_CASE("the error of a sum grows with the logarithm of its length") {
   kernels<float>(monoid::sum).column(1 << 16, 1, x.data(), 1, &column);
   CHECK(std::abs(column / (static_cast<double>(0.1f) * 65536) - 1) < 1e-6);
 }
+
+}  // namespace reduce_test

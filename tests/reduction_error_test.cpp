@@ -15,6 +15,8 @@
 
 #include <sinter/sinter.hpp>
 
+namespace reduction_error_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -183,3 +185,5 @@ TEST_CASE("sums have the same bits for every number of threads") {
   }
   omp_set_num_threads(threads);
 }
+
+}  // namespace reduction_error_test

@@ -11,6 +11,8 @@
 #include <sinter/graph/build.hpp>
 #include <sinter/graph/regions.hpp>
 
+namespace regions_test {
+
 using namespace sinter;
 using namespace sinter::ir;
 
@@ -329,3 +331,5 @@ TEST_CASE("a region knows whether it is reduced along rows or down columns") {
     CHECK_FALSE(first_region(rows).column_summed);
   }
 }
+
+}  // namespace regions_test

@@ -14,6 +14,8 @@
 #include <sinter/plan/print.hpp>
 #include <sinter/sinter.hpp>
 
+namespace rope_test {
+
 namespace sn = sinter;
 namespace ir = sinter::ir;
 using ir::dim;
@@ -424,3 +426,5 @@ TEST_CASE("a rotation's gradient is the inverse rotation") {
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(d.size()); ++i)
     CHECK(std::abs(again.data()[i] - d.data()[i]) < 1e-5f);
 }
+
+}  // namespace rope_test

@@ -12,6 +12,8 @@
 #include "support/rule_mutants.hpp"
 #include <sinter/rules/saturate.hpp>
 
+namespace rule_mutation_test {
+
 using namespace sinter;
 
 namespace {
@@ -131,3 +133,5 @@ TEST_CASE("the rules leave alone what their guards exclude") {
       CHECK_FALSE(fails(rule.program, rule.error, each, 60));
     }
 }
+
+}  // namespace rule_mutation_test

@@ -11,6 +11,8 @@
 #include "support/rule_cases_tensor.hpp"
 #include <sinter/rules/saturate.hpp>
 
+namespace rule_soundness_test {
+
 using namespace sinter;
 
 namespace {
@@ -99,3 +101,5 @@ TEST_CASE("rules assume nothing about extents") {
       CHECK(g.holds != ir::guard::fact::equal);
   }
 }
+
+}  // namespace rule_soundness_test

@@ -8,6 +8,8 @@
 #include "support/rule_cases_tensor.hpp"
 #include <sinter/rules/saturate.hpp>
 
+namespace rules_test {
+
 using namespace sinter;
 
 namespace {
@@ -154,3 +156,5 @@ TEST_CASE("the exact policy admits exact rules alone") {
   for (const auto& rule : rules::all_rules())
     CHECK(exact.policy().admits(rule) == (rule.error == rules::rounding::exact));
 }
+
+}  // namespace rules_test

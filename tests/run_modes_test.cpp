@@ -16,6 +16,8 @@
 #include <sinter/exec/map_reduce.hpp>
 #include <sinter/exec/verify_lowered.hpp>
 
+namespace run_modes_test {
+
 namespace {
 
 namespace exec = sinter::exec;
@@ -278,3 +280,5 @@ TEST_CASE("modes that do not fit their command are refused") {
     CHECK(message([&](auto&, command& c) { c.run_rows = other; }).find("kernel: not that of") !=
           std::string::npos);
 }
+
+}  // namespace run_modes_test

@@ -8,6 +8,8 @@
 
 #include <sinter/sinter.hpp>
 
+namespace run_time_trace_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -68,3 +70,5 @@ TEST_CASE("faults are thrown, naming op and shapes") {
   CHECK_THROWS_WITH_AS(g(sn::tensor<float, 1>(2), sn::tensor<float, 1>(3)),
                        doctest::Contains("f32[3]"), sn::shape_error);
 }
+
+}  // namespace run_time_trace_test

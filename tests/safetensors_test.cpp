@@ -17,6 +17,8 @@
 #include <sinter/files/safetensors.hpp>
 #include <sinter/sinter.hpp>
 
+namespace safetensors_test {
+
 namespace sn = sinter;
 using test_support::data_file;
 using test_support::temporary_file;
@@ -364,3 +366,5 @@ TEST_CASE("a damaged file is an io_error or a file") {
         }
       });
 }
+
+}  // namespace safetensors_test

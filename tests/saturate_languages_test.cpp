@@ -9,6 +9,8 @@
 #include "support/math_language.hpp"
 #include <sinter/egraph.hpp>
 
+namespace saturate_languages_test {
+
 namespace eq = sinter::eqsat;
 
 TEST_CASE("36 rules of mathematics with folded constants") {
@@ -54,3 +56,5 @@ TEST_CASE("substitution does not capture") {
   CHECK((!identity || g.find(*identity) != g.find(substituted)));
   CHECK(g.data(substituted).free == language::names{1});
 }
+
+}  // namespace saturate_languages_test

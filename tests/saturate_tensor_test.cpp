@@ -12,6 +12,8 @@
 #include "support/random_graph.hpp"
 #include <sinter/rules/saturate.hpp>
 
+namespace saturate_tensor_test {
+
 using namespace sinter;
 using ir::dim;
 using ir::op;
@@ -294,3 +296,5 @@ TEST_CASE("a node limit is kept and reported") {
   CHECK_FALSE(s.report.saturated());
   CHECK(s.report.nodes <= 2 * s.report.nodes_before);
 }
+
+}  // namespace saturate_tensor_test

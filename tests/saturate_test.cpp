@@ -15,6 +15,8 @@
 #include "support/sums_language.hpp"
 #include <sinter/egraph.hpp>
 
+namespace saturate_test {
+
 namespace eq = sinter::eqsat;
 using sinter::test::sum_graph;
 using sinter::test::sums;
@@ -293,3 +295,5 @@ TEST_CASE("semi-naive and full search agree on random e-graphs") {
   }
   CHECK(compared > 100);
 }
+
+}  // namespace saturate_test

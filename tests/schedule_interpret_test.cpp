@@ -19,6 +19,8 @@
 #include <sinter/plan/interpret_schedule.hpp>
 #include <sinter/plan/parse_schedule.hpp>
 
+namespace schedule_interpret_test {
+
 namespace {
 
 using sinter::ir::reference_tensor;
@@ -182,3 +184,5 @@ output: %2
   values[1].data[2] = 3;
   CHECK_THROWS_AS(test_support::interpret(picked, values), sinter::index_error);
 }
+
+}  // namespace schedule_interpret_test

@@ -13,6 +13,8 @@
 #include <sinter/plan/schedule_names.hpp>
 #include <sinter/plan/verify_schedule.hpp>
 
+namespace schedule_test {
+
 namespace {
 
 using sinter::planning::dependency_kind;
@@ -232,3 +234,5 @@ TEST_CASE("empty and single extents") {
     CHECK(s.items.size() >= 1);
   }
 }
+
+}  // namespace schedule_test

@@ -14,6 +14,8 @@
 #include <sinter/plan/parse_schedule.hpp>
 #include <sinter/sinter.hpp>
 
+namespace schedule_text_test {
+
 namespace sn = sinter;
 using sinter::planning::schedule;
 
@@ -221,3 +223,5 @@ TEST_CASE("text that was damaged anywhere is an error or a sound schedule") {
   }
   CHECK(errors > rounds / 2);
 }
+
+}  // namespace schedule_text_test

@@ -11,6 +11,8 @@
 #include "support/schedule_graph.hpp"
 #include <sinter/plan/verify_schedule.hpp>
 
+namespace schedule_verify_test {
+
 namespace {
 
 using namespace std::string_literals;
@@ -448,3 +450,5 @@ TEST_CASE("custom ops: what they are given, and how it is divided") {
           s.plan.nests[0].custom = &sinter::custom_op_of<test_support::mirrored>;
         }}});
 }
+
+}  // namespace schedule_verify_test

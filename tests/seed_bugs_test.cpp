@@ -27,6 +27,8 @@
 #include <sinter/rules/saturate.hpp>
 #include <sinter/sinter.hpp>
 
+namespace seed_bugs_test {
+
 namespace sn = sinter;
 namespace ir = sinter::ir;
 using ir::dim;
@@ -569,3 +571,5 @@ TEST_CASE("A5: more than 32 constants; reshapes and broadcasts are checked in ev
   CHECK_THROWS_AS(ir::reshape(y, {dim(3)}), sn::shape_error);
   CHECK_THROWS_AS(ir::broadcast_to(y, {dim(5)}), sn::shape_error);
 }
+
+}  // namespace seed_bugs_test

@@ -22,6 +22,8 @@
 #include <sinter/plan/print.hpp>
 #include <sinter/rules/saturate.hpp>
 
+namespace streamed_test {
+
 namespace sn = sinter;
 namespace ir = sinter::ir;
 using ir::op;
@@ -549,3 +551,5 @@ TEST_CASE("the same bits on one thread and on several") {
   }
   omp_set_num_threads(before);
 }
+
+}  // namespace streamed_test

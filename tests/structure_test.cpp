@@ -13,6 +13,8 @@
 
 #include <sinter/sinter.hpp>
 
+namespace structure_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -200,3 +202,5 @@ TEST_CASE("the same forward function in a graph that is built at run time") {
   for (int i = 0; i < 2; ++i)
     for (int k = 0; k < 2; ++k) CHECK(y(i, k) == doctest::Approx(expected(i, k)));
 }
+
+}  // namespace structure_test

@@ -11,6 +11,8 @@
 
 #include <sinter/tensor/tensor.hpp>
 
+namespace tensor_test {
+
 namespace sn = sinter;
 
 // A rank and all-dynamic extents name one type.
@@ -297,3 +299,5 @@ TEST_CASE("contents are current until the elements are written or freed") {
   CHECK(!(copied == last));
   CHECK(sn::storage{}.current_contents() == sn::contents{});
 }
+
+}  // namespace tensor_test

@@ -18,6 +18,8 @@
 #include <sinter/exec/parallel.hpp>
 #include <sinter/sinter.hpp>
 
+namespace threads_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -253,3 +255,5 @@ TEST_CASE("an index out of range among many reaches the caller before anything i
   CHECK(x == sn::tensor<float, 1>{2, 4});
   CHECK(picked(19999, 63) == 3 * y(19999 % 99 + 1, 63));
 }
+
+}  // namespace threads_test

@@ -16,6 +16,8 @@
 #include <sinter/exec/verify_lowered.hpp>
 #include <sinter/graph/print.hpp>
 
+namespace tile_interpret_test {
+
 namespace {
 
 using sinter::dtype;
@@ -198,3 +200,5 @@ TEST_CASE("every kind of nest: graph interpreter, lowered interpreter and execut
     CHECK(kinds[i] > 0);
   }
 }
+
+}  // namespace tile_interpret_test

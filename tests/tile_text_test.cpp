@@ -14,6 +14,8 @@
 #include <sinter/exec/lowered_text.hpp>
 #include <sinter/exec/verify_lowered.hpp>
 
+namespace tile_text_test {
+
 namespace {
 
 using namespace sinter::exec;
@@ -252,3 +254,5 @@ TEST_CASE("functions show their tile programs") {
   const std::string kept = f.tile_programs(x, sinter::frozen(w));
   CHECK(kept.find("tile") != std::string::npos);
 }
+
+}  // namespace tile_text_test

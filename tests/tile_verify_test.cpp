@@ -16,6 +16,8 @@
 #include <sinter/exec/lowered_text.hpp>
 #include <sinter/exec/verify_lowered.hpp>
 
+namespace tile_verify_test {
+
 namespace {
 
 using namespace sinter::exec;
@@ -536,3 +538,5 @@ TEST_CASE("corrupted buffers and orders are refused") {
   const lowered_plan& chain = plan_of("another shape");
   CHECK(message_of(chain) == "");
 }
+
+}  // namespace tile_verify_test

@@ -20,6 +20,8 @@
 #include <sinter/sinter.hpp>
 #include <sinter/support/timeline_file.hpp>
 
+namespace timeline_test {
+
 namespace sn = sinter;
 namespace timeline = sinter::timeline;
 using nlohmann::json;
@@ -58,9 +60,9 @@ struct run_result {
 
 run_result run_child(const std::string& environment) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  const std::string command = "unset SINTER_DEBUG SINTER_TRACE; " + environment +
-                              " OMP_NUM_THREADS=2 '" + self +
-                              "' --no-skip --test-case='child*' 2>&1 >/dev/null; echo $?";
+  const std::string command =
+      "unset SINTER_DEBUG SINTER_TRACE; " + environment + " OMP_NUM_THREADS=2 '" + self +
+      "' --no-skip --source-file='" __FILE__ "' --test-case='child*' 2>&1 >/dev/null; echo $?";
   std::FILE* pipe = popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
   run_result out;
@@ -243,3 +245,5 @@ TEST_CASE("a thread keeps as many events as it may, and counts the rest") {
   CHECK(kept[0].begin == 0);
   CHECK(kept.back().begin == most - 1);
 }
+
+}  // namespace timeline_test

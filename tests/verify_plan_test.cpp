@@ -18,6 +18,8 @@
 #include <sinter/sinter.hpp>
 #include <sinter/verify_plan.hpp>
 
+namespace verify_plan_test {
+
 namespace sn = sinter;
 using matrix = sn::tensor<float, 2>;
 
@@ -281,3 +283,5 @@ TEST_CASE("what is wrong is named") {
            "verify_schedule");
   mentions(changed("element-wise", "loop [0, 1]: serial 60", "loop [0, 1]: serial 50"), "item 0");
 }
+
+}  // namespace verify_plan_test

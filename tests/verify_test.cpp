@@ -8,6 +8,8 @@
 #include <sinter/graph/build.hpp>
 #include <sinter/graph/verify.hpp>
 
+namespace verify_test {
+
 using namespace sinter;
 using ir::dim;
 using ir::op;
@@ -153,3 +155,5 @@ TEST_CASE("outputs are nodes, and assign different arguments") {
   g.outputs = {{(x + 1.0).id, 0}, {(x + 2.0).id, 0}};
   CHECK(contains(rejection(g), "as another output is"));
 }
+
+}  // namespace verify_test

@@ -9,6 +9,8 @@
 
 #include <sinter/tensor/view.hpp>
 
+namespace view_test {
+
 namespace sn = sinter;
 
 namespace {
@@ -132,3 +134,5 @@ TEST_CASE("views of nothing and of one element") {
   CHECK(scalar() == 2);
   CHECK(sn::tensor<float, 0>(scalar).item() == 2);
 }
+
+}  // namespace view_test

@@ -14,6 +14,8 @@
 #include <sinter/graph/verify.hpp>
 #include <sinter/sinter.hpp>
 
+namespace vjp_test {
+
 namespace sn = sinter;
 using namespace sinter::ir;
 using sinter::dtype;
@@ -185,3 +187,5 @@ TEST_CASE("in fused functions") {
       [](auto a, auto b) { return sn::vjp(sn::matmul(a, b), sn::sum(a) * 0.0f + 1.0f, a)[0]; });
   CHECK(sum_of_columns(x, w)(1, 2) == 1.0f);
 }
+
+}  // namespace vjp_test

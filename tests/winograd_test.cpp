@@ -17,6 +17,8 @@
 #include <sinter/exec/winograd_kernel.hpp>
 #include <sinter/sinter.hpp>
 
+namespace winograd_test {
+
 namespace sn = sinter;
 namespace exec = sinter::exec;
 namespace planning = sinter::planning;
@@ -246,3 +248,5 @@ TEST_CASE("the gradient of an image is a convolution by tiles, too") {
   const sn::tensor<float, 4> a = tiled(x, w, seed), b = plain(x, w, seed);
   CHECK(distance<float>(a, b) < 3e-6);
 }
+
+}  // namespace winograd_test
