@@ -62,16 +62,22 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   auto* out = static_cast<out_type*>(result);
 
   // A broadcast operand is read from as many copies as are loaded at once, again and again: one
-  // `and` per leaf and step, where another kernel for each set of broadcast leaves would be
-  // compiled otherwise.
+  // addition of nothing per leaf and step, where another kernel for each set of broadcast leaves
+  // would be compiled otherwise.
   using vector_copies = std::array<T, static_cast<std::size_t>(at_once) * simd<T>::size>;
   [[maybe_unused]] alignas(64) std::array<vector_copies, R.leaf_count> copies;
   [[maybe_unused]] std::array<std::int64_t, R.leaf_count> walks;
   const auto at = [&](std::size_t k, std::int64_t i) __attribute__((always_inline)) {
     if constexpr (ir::may_broadcast(R))
-      return leaf[k] + (i & walks[k]);
+      return leaf[k];
     else
       return leaf[k] + i;
+  };
+  const auto walk = [&](std::int64_t elements) __attribute__((always_inline)) {
+    if constexpr (ir::may_broadcast(R))
+#pragma GCC unroll 12
+      for (std::size_t k = 0; k < R.leaf_count; ++k)
+        if (!R.is_scalar(k)) leaf[k] += elements & walks[k];
   };
 
   for (std::int64_t row = run.rows;;) {
@@ -112,6 +118,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
 #pragma GCC unroll 4
           for (int u = 0; u < at_once; ++u) store<T>(out + i + u * lanes<T>, results[u]);
         }
+        walk(step);
       }
     }
     // The rest, register by register: the values of rows, one per call, come here too.
@@ -125,6 +132,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
           if (!R.is_scalar(k)) values.number[k][0] = detail::load_rest<T>(at(k, i), count);
         detail::evaluate_nodes<R, 1>(values);
         detail::store_rest<out_type, T>(out + i, count, detail::results_of(values)[0]);
+        walk(lanes<T>);
       }
     }
 

@@ -37,6 +37,7 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
   const auto block = [&](std::int64_t first, std::int64_t count) {
     const detail::leaf_pointers<R> from = leaf;
     T* const to = out;
+    const bool fetches = fetching;
     detail::block_accumulators<M, T> sums;
     const auto add = [&]<int U>(detail::region_values<R, U> & values, std::int64_t begin)
         __attribute__((always_inline)) {
@@ -54,7 +55,7 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
     const std::int64_t last = (first + count) * lanes<T>;
     std::int64_t i = first * lanes<T>;
     for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) {
-      if (fetching)
+      if (fetches)
         detail::fetch_leaves<R, at_once>([&](std::size_t k) __attribute__((always_inline)) {
           return from[k] + i;
         });
@@ -66,7 +67,7 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
     return sums.all();
   };
   const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
-  simd<T> all = detail::reduce_halves<M, T>(0, whole, block);
+  simd<T> all = detail::reduce_registers<M, T>(whole, block);
 
   if (rest != 0) {
     alignas(64) T padded[R.leaf_count][static_cast<std::size_t>(lanes<T>)];

@@ -93,6 +93,12 @@ template <monoid M, Floating T, class Block>
   return combine<M>(front, reduce_halves<M, T>(begin + half, count - half, block));
 }
 
+// All registers of a row. One block needs nothing of what a call that halves saves.
+template <monoid M, Floating T, class Block>
+[[gnu::always_inline]] inline simd<T> reduce_registers(std::int64_t count, Block& block) {
+  return count <= reduce_block ? block(0, count) : reduce_halves<M, T>(0, count, block);
+}
+
 // The four accumulators of a block: register i goes to accumulator i % 4, what is left of the last
 // four to the first.
 template <monoid M, Floating T>
@@ -156,7 +162,7 @@ T reduce_row(std::int64_t n, const T* x) {
       return sums.all();
     };
     const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
-    simd<T> all = reduce_halves<M, T>(0, whole, block);
+    simd<T> all = reduce_registers<M, T>(whole, block);
     if (rest != 0)
       all = combine<M>(all, load_part<T>(x + whole * lanes<T>, rest, identity_of<M, T>()));
     return reduce_all<M, T>(all);
@@ -254,19 +260,25 @@ void combine_kernel(std::int64_t n, const void* other, void* accumulator) {
   column_kernel<M, T>(1, n, other, 0, accumulator);
 }
 
+// The first one by itself, here and below: rows have one accumulator, and calls of memset and
+// memmove, or loops over whole registers, take ten times the instructions.
 template <monoid M, class T>
 void identity_kernel(std::int64_t n, void* accumulator) {
-  std::fill_n(static_cast<T*>(accumulator), n, identity_of<M, T>());
+  auto* const to = static_cast<T*>(accumulator);
+  if (n <= 0) return;
+  *to = identity_of<M, T>();
+  if (n > 1) [[unlikely]]
+    std::fill_n(to + 1, n - 1, identity_of<M, T>());
 }
 
 template <class T, class Total>
 void finish_kernel(std::int64_t n, const void* accumulator, void* result) {
-  if constexpr (std::is_same_v<T, Total>) {
-    if (n > 0) std::memmove(result, accumulator, static_cast<std::size_t>(n) * sizeof(T));
-  } else {
-    for (std::int64_t i = 0; i < n; ++i)
-      static_cast<T*>(result)[i] = static_cast<T>(static_cast<const Total*>(accumulator)[i]);
-  }
+  const auto* const from = static_cast<const Total*>(accumulator);
+  auto* const to = static_cast<T*>(result);
+  if (n <= 0) return;
+  *to = static_cast<T>(*from);
+  if (n > 1) [[unlikely]]
+    std::transform(from + 1, from + n, to + 1, [](Total x) { return static_cast<T>(x); });
 }
 
 template <class T>
