@@ -255,11 +255,14 @@ inline bool is_tiny(std::int64_t m, std::int64_t n, std::int64_t k) { return m *
 template <Floating T>
 void product_in_place(const matrix_product& product) {
   const auto* a = static_cast<const T*>(product.a);
-  multiply_in_place<T>(product.m, product.n, product.k,
-                       product.transpose_a ? placed_matrix<T>{a, 1, product.lda}
-                                           : placed_matrix<T>{a, product.lda, 1},
-                       static_cast<const T*>(product.b), product.ldb,
-                       {static_cast<T*>(product.c), product.ldc, product.accumulate});
+  const auto* b = static_cast<const T*>(product.b);
+  const placed_matrix<T> left = product.transpose_a ? placed_matrix<T>{a, 1, product.lda}
+                                                    : placed_matrix<T>{a, product.lda, 1};
+  const tile_target<T> c{static_cast<T*>(product.c), product.ldc, product.accumulate};
+  if (product.few_rows)
+    multiply_few_rows<T>(product.m, product.n, product.k, left, b, product.ldb, c);
+  else
+    multiply_in_place<T>(product.m, product.n, product.k, left, b, product.ldb, c);
 }
 
 }  // namespace detail

@@ -42,7 +42,8 @@ struct gathered_axes {
 /// (gemm_packed_elements(m, k) elements) and `packed_a`, where gemm_packs.
 ///
 /// With `in_place`, floats A and B are not packed but read where they are, and rounded in another
-/// way; B is then not transposed, and neither is gathered.
+/// way; B is then not transposed, and neither is gathered. `few_rows`: of all of the product, not
+/// of this part of it alone, and its columns are many; yet another way of rounding.
 ///
 /// A and B, floats that are packed in the call, may be gathered: `a` and `b` then point to element
 /// (0, 0) of the axes, their leading dimensions are of no account, and `tables` has
@@ -69,7 +70,7 @@ struct matrix_product {
   void* pack_a_into = nullptr;
   gathered_axes gathered_a = {}, gathered_b = {};  // as op(A) and op(B) have rows and columns
   void* tables = nullptr;
-  bool in_place = false;
+  bool in_place = false, few_rows = false;
 };
 
 using gemm_function = void (*)(const matrix_product&);

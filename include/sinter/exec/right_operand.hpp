@@ -32,6 +32,7 @@ class right_operand {
   void set_left(std::int64_t m, bool gathered) {
     in_place_ = is_floating(type_) && !packed_ && !gathered && !is_gathered() &&
                 planning::multiplies_in_place(m, columns_, stored_->transposed());
+    few_rows_ = in_place_ && columns_ > planning::in_place_columns;
   }
   /// Do blocks of these extents read packed operands?
   bool reads_packed(std::int64_t m, std::int64_t n, std::int64_t k) const {
@@ -77,13 +78,14 @@ class right_operand {
     } else {
       stored_->set_right(product, memory, batch_shape, batch, column);
       product.in_place = in_place_;
+      product.few_rows = few_rows_;
     }
   }
 
  private:
   const planning::nest* nest_;
   bool packed_;
-  bool in_place_ = false;
+  bool in_place_ = false, few_rows_ = false;
   dtype type_;
   int buffer_;
   std::int64_t columns_ = 0;
