@@ -64,6 +64,30 @@ TEST_CASE("how many blocks of rows a thread takes at once is not seen in the bit
   }
 }
 
+// Eight and more blocks of 96 columns, the last of them narrower: one thread takes all of a product
+// at once, five take one or two.
+TEST_CASE("how many blocks of columns of few rows a thread takes at once is not seen in the bits") {
+  auto f = sn::fuse([](auto x, auto w, auto v) {
+    return sn::outputs(sn::silu(sn::matmul(x, w)) * sn::matmul(x, v), sn::matmul(x, w) + 1.0f);
+  });
+  const auto x = filled(12, 640), w = filled(640, 1001), v = filled(640, 1001);
+  omp_set_num_threads(1);
+  const auto one = f(x, w, v);
+  for (std::int64_t i = 0; i < 12; i += 11)
+    for (std::int64_t j = 0; j < 1001; j += 77) {
+      double sum = 1;
+      for (std::int64_t p = 0; p < 640; ++p)
+        sum += static_cast<double>(x(i, p)) * static_cast<double>(w(p, j));
+      CHECK(static_cast<double>(std::get<1>(one)(i, j)) == doctest::Approx(sum).epsilon(1e-3));
+    }
+  for (int threads : {2, 3, 4, 5}) {
+    omp_set_num_threads(threads);
+    const auto several = f(x, w, v);
+    CHECK(same_bits(std::get<0>(one), std::get<0>(several)));
+    CHECK(same_bits(std::get<1>(one), std::get<1>(several)));
+  }
+}
+
 TEST_CASE("random numbers depend on the key alone") {
   auto f = sn::fuse([](auto x, auto key) {
     return sn::outputs(sn::uniform(key, x), sn::dropout(x, key, 0.5f), sn::dropout(x, key, 0.5f));

@@ -70,6 +70,12 @@ class product_part {
   int right_sides() const { return static_cast<int>(right_.size()); }
   std::int64_t columns() const { return n_; }
   std::int64_t column_blocks() const { return grid_.column_count; }
+  /// Blocks of columns that run_block may take at once: few rows read the right sides once, row by
+  /// row.
+  std::int64_t most_beside() const {
+    const bool few = std::ranges::all_of(right_, &right_operand::has_few_rows);
+    return few ? grid_.column_count : 1;
+  }
   /// Rows of a block if the product were alone.
   std::int64_t block_rows() const { return grid_.rows; }
   /// Bytes of scratch memory for a block.
@@ -108,7 +114,7 @@ class product_part {
   void bind_rest(const binding& at, const shape_vector& space, std::int64_t rows) {
     bind_rest(at, space, rows, 1);
     workspace_offset_ = scratch_bytes_;
-    scratch_bytes_ += gemm_workspace_bytes(type_, rows, grid_.columns, k_);
+    scratch_bytes_ += gemm_workspace_bytes(type_, rows, most_columns(), k_);
   }
   /// The same without what the product needs, for so many blocks at a time.
   void bind_rest(const binding& at, const shape_vector& space, std::int64_t rows,
@@ -130,7 +136,7 @@ class product_part {
     has_rest_ = p.does_anything();
 
     blocks_offset_ = round_to_lines(p.scratch_bytes);
-    block_bytes_ = round_to_lines(static_cast<std::size_t>(rows * grid_.columns) * size_of(type_));
+    block_bytes_ = round_to_lines(static_cast<std::size_t>(rows * most_columns()) * size_of(type_));
     const std::size_t blocks = right_.size() - (destination_ >= 0 ? 1 : 0);
     scratch_bytes_ =
         blocks_offset_ + blocks * static_cast<std::size_t>(blocks_at_a_time) * block_bytes_;
@@ -149,17 +155,19 @@ class product_part {
     });
   }
 
-  /// The rows of `left` in block `column_block` of the columns.
-  void run_block(const run_memory& memory, const left_block& left,
-                 std::int64_t column_block) const {
+  /// The rows of `left` in block `column_block` of the columns and those beside it, `beside` in
+  /// all, or as many as there are.
+  void run_block(const run_memory& memory, const left_block& left, std::int64_t column_block,
+                 std::int64_t beside) const {
     const std::int64_t column = column_block * grid_.columns;
-    const std::int64_t columns = std::min(grid_.columns, n_ - column);
+    const std::int64_t columns = std::min(beside * grid_.columns, n_ - column);
     const std::int64_t first_row = left.batch * m_ + left.row;
     std::array<external_block, most_products> products;
     for (std::size_t k = 0; k < right_.size(); ++k) {
       const std::size_t block = destination_ >= 0 ? k - 1 : k;
       products[k] = k == 0 ? first_block(memory, left.scratch, first_row, column, 0)
                            : block_in_scratch(left.scratch, first_row, column, block);
+      if (k > 0 || destination_ < 0) products[k].pitch = columns;
       matrix_product product = left.product(memory);
       product.n = columns;
       product.c = products[k].at;
@@ -169,7 +177,14 @@ class product_part {
       right_[k].set(product, memory, left.batch_shape, left.batch, column);
       multiply_(product);
     }
-    run_rest(memory, left.scratch, {products.data(), right_.size()}, left.rows, columns);
+    for (std::int64_t done = 0; done < columns; done += grid_.columns) {
+      run_rest(memory, left.scratch, {products.data(), right_.size()}, left.rows,
+               std::min(grid_.columns, columns - done));
+      for (external_block& product : products) {
+        product.column += grid_.columns;
+        product.at += grid_.columns * static_cast<std::int64_t>(size_of(type_));
+      }
+    }
   }
 
   /// Where the block of the first product belongs that begins at this row and column: in its
@@ -210,6 +225,9 @@ class product_part {
   }
 
  private:
+  // That run_block multiplies at once.
+  std::int64_t most_columns() const { return std::min(n_, most_beside() * grid_.columns); }
+
   static int product_step(const planning::nest& nest) {
     return find_product(nest, "a matmul nest without a product");
   }

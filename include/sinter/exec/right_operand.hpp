@@ -34,6 +34,8 @@ class right_operand {
                 planning::multiplies_in_place(m, columns_, stored_->transposed());
     few_rows_ = in_place_ && columns_ > planning::in_place_columns;
   }
+  /// See matrix_product::few_rows.
+  bool has_few_rows() const { return few_rows_; }
   /// Do blocks of these extents read packed operands?
   bool reads_packed(std::int64_t m, std::int64_t n, std::int64_t k) const {
     return packed_ || is_gathered() || (!in_place_ && gemm_packs(type_, m, n, k));

@@ -2,7 +2,8 @@
 // Runs matmul nests, and grouped ones: several products with one left side. Blocks of results are
 // divided by shape; those of the same rows come one after the other, whichever product they belong
 // to, so that a thread packs these rows of the left side once. Where there are enough blocks for
-// all threads, a thread takes several that lie below each other at once.
+// all threads, a thread takes several that lie below each other at once, or, of few rows, beside
+// each other.
 #pragma once
 
 #include <algorithm>
@@ -92,14 +93,14 @@ class matmul_nest {
     // A copy's workspace lies behind the packed operands, which are in use.
     a_.pack(memory);
     for (const product_part& part : parts_) part.pack(memory);
-    const std::int64_t stack = stack_for_threads();
-    const std::int64_t tasks = tasks_of(stack);
+    const std::int64_t stack = stack_for_threads(), beside = beside_for_threads();
+    const std::int64_t columns = column_tasks(beside);
+    const std::int64_t tasks = places_of(stack) * columns;
     if (stack <= kept_stack_)
       for (int thread = 0; thread < std::min<std::int64_t>(thread_count(), tasks); ++thread)
         packed_stack(memory.scratch(thread)) = -1;
     parallel_for(tasks, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
-      run_blocks(memory, memory.scratch(thread), stack, task / column_blocks_,
-                 task % column_blocks_);
+      run_blocks(memory, memory.scratch(thread), stack, task / columns, beside, task % columns);
     });
   }
 
@@ -146,26 +147,53 @@ class matmul_nest {
       kept_stack_ /= 2;
     if (kept_stack_ * rows_ >= worth_keeping_rows) stack_ = kept_stack_;
   }
+  std::int64_t threads() const {
+    return pays_for_threads(tasks_of(1), nest_->predicted_nanoseconds) ? thread_count() : 1;
+  }
   // As many as let threads end soonest, when in the end each waits for half a block of another.
   // Blocks of fewer rows than gemm_least_rows are single ones only where there would be no other
   // for a thread: of a training step's products two threads take 8 % longer so, eight 0.66 of the
   // time.
   std::int64_t stack_for_threads() const {
-    const bool alone = !pays_for_threads(tasks_of(1), nest_->predicted_nanoseconds);
-    const std::int64_t threads = alone ? 1 : thread_count();
-    if (threads == 1) return stack_;
+    const std::int64_t count = threads();
+    if (count == 1) return stack_;
     const auto time_of = [&](std::int64_t stack) {
       const std::int64_t rows = stack * rows_;
-      return planning::pieces_of(tasks_of(stack), threads) * (rows + packing_rows) + rows / 2;
+      return planning::pieces_of(tasks_of(stack), count) * (rows + packing_rows) + rows / 2;
     };
-    std::int64_t best = rows_ < gemm_least_rows && stack_ > 1 && tasks_of(2) >= threads ? 2 : 1;
+    std::int64_t best = rows_ < gemm_least_rows && stack_ > 1 && tasks_of(2) >= count ? 2 : 1;
     for (std::int64_t stack = 2 * best; stack <= stack_; stack *= 2)
       if (time_of(stack) <= time_of(best)) best = stack;
     return best;
   }
-  std::int64_t tasks_of(std::int64_t stack) const {
-    return batch_ * planning::pieces_of(row_blocks_, stack) * column_blocks_;
+  // The same of blocks of columns beside each other, of products of few rows. A task that begins
+  // waits for its first block of the right side, which costs a quarter of a block of columns.
+  std::int64_t beside_for_threads() const {
+    std::int64_t most = 1;
+    for (const product_part& part : parts_) most = std::max(most, part.most_beside());
+    const std::int64_t count = most == 1 ? 1 : threads();
+    if (count == 1) return most;
+    const auto time_of = [&](std::int64_t beside) {
+      const std::int64_t tasks = places_of(1) * column_tasks(beside);
+      return planning::pieces_of(tasks, count) * (4 * beside + 1) + 2 * beside;
+    };
+    std::int64_t best = 1;
+    for (std::int64_t beside = 2; beside <= most; beside *= 2)
+      if (time_of(beside) <= time_of(best)) best = beside;
+    return best;
   }
+  static std::int64_t column_tasks(const product_part& part, std::int64_t beside) {
+    return planning::pieces_of(part.column_blocks(), std::min(beside, part.most_beside()));
+  }
+  std::int64_t column_tasks(std::int64_t beside) const {
+    std::int64_t tasks = 0;
+    for (const product_part& part : parts_) tasks += column_tasks(part, beside);
+    return tasks;
+  }
+  std::int64_t places_of(std::int64_t stack) const {
+    return batch_ * planning::pieces_of(row_blocks_, stack);
+  }
+  std::int64_t tasks_of(std::int64_t stack) const { return places_of(stack) * column_blocks_; }
   std::size_t packed_bytes(std::int64_t rows) const {
     return static_cast<std::size_t>(gemm_packed_elements(std::min(rows, m_), a_.columns())) *
            size_of(type_);
@@ -193,12 +221,13 @@ class matmul_nest {
   }
 
   void run_blocks(const run_memory& memory, std::byte* scratch, std::int64_t stack,
-                  std::int64_t place, std::int64_t column_block) const {
+                  std::int64_t place, std::int64_t beside, std::int64_t column_task) const {
     const product_part* part = &parts_.front();
-    for (std::size_t i = 1; column_block >= part->column_blocks(); ++i) {
-      column_block -= part->column_blocks();
+    for (std::size_t i = 1; column_task >= column_tasks(*part, beside); ++i) {
+      column_task -= column_tasks(*part, beside);
       part = &parts_[i];
     }
+    beside = std::min(beside, part->most_beside());
     if (part->columns() == 0) return;
     const std::int64_t stacks = planning::pieces_of(row_blocks_, stack), rows = stack * rows_;
     left_block left{a_, batch_shape_, place / stacks, place % stacks * rows,
@@ -211,7 +240,7 @@ class matmul_nest {
         packed_stack(scratch) = place;
       }
     }
-    part->run_block(memory, left, column_block);
+    part->run_block(memory, left, column_task * beside, beside);
   }
 
   static void pack_rows(const run_memory& memory, const left_block& left, gemm_function multiply) {
