@@ -88,6 +88,21 @@ TEST_CASE("how many blocks of columns of few rows a thread takes at once is not 
   }
 }
 
+// Three blocks of 144 columns and one of a single column, alone or with others.
+TEST_CASE("the last column of few rows is added up like the others") {
+  auto f = sn::fuse([](auto x, auto w) { return sn::matmul(x, w); });
+  for (std::int64_t rows : {1, 2, 12}) {
+    const std::int64_t depth = 12000 / rows;
+    const auto x = filled(rows, depth), w = filled(depth, 433);
+    omp_set_num_threads(1);
+    const auto one = f(x, w);
+    for (int threads : {2, 3, 5}) {
+      omp_set_num_threads(threads);
+      CHECK(same_bits(one, f(x, w)));
+    }
+  }
+}
+
 TEST_CASE("random numbers depend on the key alone") {
   auto f = sn::fuse([](auto x, auto key) {
     return sn::outputs(sn::uniform(key, x), sn::dropout(x, key, 0.5f), sn::dropout(x, key, 0.5f));

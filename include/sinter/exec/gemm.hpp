@@ -191,7 +191,8 @@ void pack_whole_a(const matrix_product& product) {
 // One side of C is 1. The vector becomes contiguous in the workspace, and so does a strided result.
 template <Floating T>
 void vector_product(const matrix_product& product) {
-  const bool single_column = product.n == 1;
+  // A column of few rows is added up like those beside it.
+  const bool single_column = product.n == 1 && !product.few_rows;
   const auto* matrix = static_cast<const T*>(single_column ? product.a : product.b);
   const auto* vector = static_cast<const T*>(single_column ? product.b : product.a);
   const std::int64_t stride = single_column ? product.lda : product.ldb;
@@ -317,6 +318,7 @@ void gemm(const matrix_product& product) {
     return;
   }
   if constexpr (Floating<T>) {
+    if (product.few_rows && product.m > 1) return detail::product_in_place<T>(product);
     const bool packed =
         product.b == nullptr || product.gathered_a.any() || product.gathered_b.any();
     if (!packed && (product.m == 1 || product.n == 1)) return detail::vector_product<T>(product);

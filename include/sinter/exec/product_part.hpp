@@ -177,10 +177,10 @@ class product_part {
       right_[k].set(product, memory, left.batch_shape, left.batch, column);
       multiply_(product);
     }
+    const std::span<external_block> results(products.data(), right_.size());
     for (std::int64_t done = 0; done < columns; done += grid_.columns) {
-      run_rest(memory, left.scratch, {products.data(), right_.size()}, left.rows,
-               std::min(grid_.columns, columns - done));
-      for (external_block& product : products) {
+      run_rest(memory, left.scratch, results, left.rows, std::min(grid_.columns, columns - done));
+      for (external_block& product : results) {
         product.column += grid_.columns;
         product.at += grid_.columns * static_cast<std::int64_t>(size_of(type_));
       }
