@@ -88,7 +88,7 @@ void check_shape(std::int64_t m, std::int64_t n, std::int64_t k) {
               // Half an epsilon per addition; partial sums grow with sqrt(k), but few errors have
               // the same sign.
               const double bound = static_cast<double>(std::numeric_limits<T>::epsilon()) *
-                                   static_cast<double>(k + 16) / 2;
+                                   static_cast<double>(k + 8) / 2;
               wrong += std::abs(c[at] - sum) > bound ? 1 : 0;
             } else {
               wrong += c[at] != static_cast<T>(static_cast<std::int64_t>(sum)) ? 1 : 0;
@@ -109,7 +109,7 @@ TEST_CASE_TEMPLATE("products of every kind of shape", T, float, double) {
     check_shape<T>(70, 150, k);
     check_shape<T>(131, 128, k);
   }
-  for (const std::int64_t m : {8, 12, 24, 40}) check_shape<T>(m, 200, 200);
+  for (const std::int64_t m : {8, 12, 24, 40}) check_shape<T>(m, 200, 150);
   check_shape<T>(1, 300, 777);
   check_shape<T>(300, 1, 777);
 }

@@ -318,6 +318,7 @@ void gemm(const matrix_product& product) {
     return;
   }
   if constexpr (Floating<T>) {
+    // Even where this part is tiny, or a single column.
     if (product.few_rows && product.m > 1) return detail::product_in_place<T>(product);
     const bool packed =
         product.b == nullptr || product.gathered_a.any() || product.gathered_b.any();

@@ -88,13 +88,13 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   });
 }
 
-/// The same for few rows, and as many columns as make B larger than what the caches next to a core
-/// hold: a block of B's rows passes from its first to its last column, each strip fetching the one
-/// beside it, before the next one does. (16 rows by three matrices of [768,768], which come from L3
-/// of a Xeon, take 520 instead of 720 µs by hand, 8 rows 390 instead of 560: strips down all of B
-/// begin a new page with every second row.) Summed up in order, in blocks of 64: with 32 as with
-/// 96, 16 rows take as long, but 8 rows half as long again with 96, when two blocks do not fit into
-/// L1.
+/// The same for few rows and many columns, of a B that may be larger than what the caches next to a
+/// core hold: a block of B's rows passes from its first to its last column, each strip fetching the
+/// one beside it, before the next one does. (16 rows by three matrices of [768,768], which come
+/// from L3 of a Xeon, take 520 instead of 720 µs by hand, 8 rows 390 instead of 560: strips down
+/// all of B begin a new page with every second row.) Summed up in order, in blocks of 64: with 32
+/// as with 96, 16 rows take as long, but 8 rows half as long again with 96, when two blocks do not
+/// fit into L1.
 template <Floating T>
 void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::placed_matrix<T> a,
                        const T* b, std::int64_t ldb, detail::tile_target<T> c) {

@@ -59,10 +59,12 @@ class matmul_nest {
     // summed up depends on the depth, and on whether blocks are packed.
     const product_part* widest = nullptr;
     column_blocks_ = 0;
+    most_beside_ = 1;
     for (product_part& part : parts_) {
       part.divide(m_, k, a_.is_gathered());
       if (widest == nullptr || part.columns() > widest->columns()) widest = &part;
       column_blocks_ += part.column_blocks();
+      most_beside_ = std::max(most_beside_, part.most_beside());
     }
     rows_ = planning::product_rows(
         m_, widest->block_rows(), [&](std::int64_t rows) { return gemm_packs(type_, rows, 2, k); });
@@ -169,16 +171,14 @@ class matmul_nest {
   // The same of blocks of columns beside each other, of products of few rows. A task that begins
   // waits for its first block of the right side, which costs a quarter of a block of columns.
   std::int64_t beside_for_threads() const {
-    std::int64_t most = 1;
-    for (const product_part& part : parts_) most = std::max(most, part.most_beside());
-    const std::int64_t count = most == 1 ? 1 : threads();
-    if (count == 1) return most;
+    const std::int64_t count = most_beside_ == 1 ? 1 : threads();
+    if (count == 1) return most_beside_;
     const auto time_of = [&](std::int64_t beside) {
       const std::int64_t tasks = places_of(1) * column_tasks(beside);
       return planning::pieces_of(tasks, count) * (4 * beside + 1) + 2 * beside;
     };
     std::int64_t best = 1;
-    for (std::int64_t beside = 2; beside <= most; beside *= 2)
+    for (std::int64_t beside = 2; beside <= most_beside_; beside *= 2)
       if (time_of(beside) <= time_of(best)) best = beside;
     return best;
   }
@@ -186,6 +186,7 @@ class matmul_nest {
     return planning::pieces_of(part.column_blocks(), std::min(beside, part.most_beside()));
   }
   std::int64_t column_tasks(std::int64_t beside) const {
+    if (beside == 1) return column_blocks_;
     std::int64_t tasks = 0;
     for (const product_part& part : parts_) tasks += column_tasks(part, beside);
     return tasks;
@@ -255,7 +256,7 @@ class matmul_nest {
   std::deque<product_part> parts_;  // in place: parts refer to parts of themselves
   shape_vector batch_shape_;
   std::int64_t batch_ = 1, m_ = 0, rows_ = 1, row_blocks_ = 1, column_blocks_ = 1;
-  std::int64_t stack_ = 1, kept_stack_ = 0;  // 0: no rows are kept packed
+  std::int64_t stack_ = 1, kept_stack_ = 0, most_beside_ = 1;  // kept 0: no rows stay packed
   std::size_t packed_offset_ = 0, tables_offset_ = 0;
 };
 

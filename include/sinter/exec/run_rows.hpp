@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/run_tile.hpp>
@@ -85,7 +86,8 @@ class row_runner {
     call_kind kind;
     std::uint8_t size;                    // store: bytes of the element; fetch: streams
     std::uint16_t from, to, accumulator;  // places
-    ir::map_run run;                      // its count: elements; fetch: bytes of each stream
+    ir::run_mode mode;                    // map_rows, map_steps
+    std::int64_t count;                   // elements of map; fetch: bytes of each stream
     union {
       ir::map_function map;
       ir::map_rows_function map_rows;
@@ -95,6 +97,7 @@ class row_runner {
       const command* source;
     };
   };
+  static_assert(std::is_trivially_default_constructible_v<call>);
   static constexpr std::size_t places_at_once = 8;
   static constexpr std::size_t most_places = 96, most_calls = 48;
 
@@ -169,7 +172,7 @@ class row_runner {
     for (std::size_t i = row_calls_; i < call_count_; ++i) {
       call& c = calls_[i];
       if (c.kind != call_kind::store) {
-        c.run.count = rows;
+        c.count = rows;
         execute(c);
         continue;
       }
@@ -252,21 +255,20 @@ class row_runner {
           add_place(tile_.stream_at(c.stream, tile_.offset(number, 0)), stream_step(number) * size);
       return;
     }
-    out.run.count = c.target.extent == value_class::full || c.kind != command_kind::map
-                        ? tile_.width_
-                    : c.padded ? row_padding
-                               : 1;
+    out.count = c.target.extent == value_class::full || c.kind != command_kind::map ? tile_.width_
+                : c.padded                                                          ? row_padding
+                                                                                    : 1;
     if (c.kind != command_kind::reduce) out.to = add_place(c.target);
     switch (out.kind) {
       case call_kind::map: out.map = c.function; return;
-      case call_kind::map_rows: out.run.mode = c.mode, out.map_rows = c.run_rows; return;
-      case call_kind::map_steps: out.run.mode = c.mode, out.fused = c.fused; return;
+      case call_kind::map_rows: out.mode = c.mode, out.map_rows = c.run_rows; return;
+      case call_kind::map_steps: out.mode = c.mode, out.fused = c.fused; return;
       default: break;
     }
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
     out.accumulator = add_accumulator(r);
     if (c.kind == command_kind::map_reduce)
-      out.run.mode = c.mode, out.map_reduce = c.reducing;
+      out.mode = c.mode, out.map_reduce = c.reducing;
     else
       out.kernels = r.kernels;
   }
@@ -296,9 +298,9 @@ class row_runner {
           add_place(tile_.stream_at(fetched.stream, tile_.offset(number, 0)) +
                         tile_.column_ * size + row + begin,
                     row);
-      if (last == nullptr || last->run.count != end - begin) {
+      if (last == nullptr || last->count != end - begin) {
         last = &add(call_kind::fetch);
-        last->run.count = end - begin;
+        last->count = end - begin;
         last->from = place;
       }
       ++last->size;
@@ -309,27 +311,29 @@ class row_runner {
   // on rows of 1024.
   void run_only_map(std::int64_t rows) {
     const call& c = calls_[0];
-    c.map_rows({c.run.count, c.run.mode, rows, steps_.data() + c.from, steps_[c.to]},
+    c.map_rows({c.count, c.mode, rows, steps_.data() + c.from, steps_[c.to]},
                reinterpret_cast<const void* const*>(places_.data() + c.from), places_[c.to]);
   }
 
   void execute(const call& c) {
     const auto* from = reinterpret_cast<const void* const*>(places_.data() + c.from);
     switch (c.kind) {
-      case call_kind::map: c.map(c.run.count, from, places_[c.to]); return;
-      case call_kind::map_rows: c.map_rows(c.run, from, places_[c.to]); return;
+      case call_kind::map: c.map(c.count, from, places_[c.to]); return;
+      case call_kind::map_rows:
+        c.map_rows({.count = c.count, .mode = c.mode}, from, places_[c.to]);
+        return;
       case call_kind::map_steps:
-        c.fused->run_steps(*c.fused->steps, c.run.count, c.run.mode, from, places_[c.to]);
+        c.fused->run_steps(*c.fused->steps, c.count, c.mode, from, places_[c.to]);
         return;
       case call_kind::map_reduce:
-        c.map_reduce(c.run.count, c.run.mode.fetching, from, places_[c.to], places_[c.accumulator]);
+        c.map_reduce(c.count, c.mode.fetching, from, places_[c.to], places_[c.accumulator]);
         return;
-      case call_kind::reduce: c.kernels->row(c.run.count, *from, places_[c.accumulator]); return;
+      case call_kind::reduce: c.kernels->row(c.count, *from, places_[c.accumulator]); return;
       case call_kind::identity: c.kernels->identity(1, places_[c.accumulator]); return;
       case call_kind::finish: c.kernels->finish(1, places_[c.accumulator], places_[c.to]); return;
       case call_kind::store: std::memcpy(places_[c.to], *from, c.size); return;
       case call_kind::fetch:
-        for (std::size_t k = 0; k < c.size; ++k) fetch_lines(places_[c.from + k], c.run.count);
+        for (std::size_t k = 0; k < c.size; ++k) fetch_lines(places_[c.from + k], c.count);
         return;
       case call_kind::other: tile_.execute(*c.source); return;
     }
