@@ -198,6 +198,36 @@ constexpr ir::region contractible(sn::dtype type) {
   return r;
 }
 
+// Kernels divide late (late_division.hpp): x is read before and behind the division, y only behind.
+constexpr ir::region gated(sn::dtype type, op gate) {
+  ir::region r;
+  r.type = type;
+  const int x = r.add_leaf(false), y = r.add_leaf(false), s = r.add_leaf(true);
+  const int opened = r.add_node(gate, r.add_node(op::mul, s, x));
+  r.add_node(op::add, r.add_node(op::mul, opened, y), x);
+  return r;
+}
+
+// Nothing follows the division.
+constexpr ir::region squashed(sn::dtype type) {
+  ir::region r;
+  r.type = type;
+  const int x = r.add_leaf(false), y = r.add_leaf(false), s = r.add_leaf(true);
+  r.add_node(op::sigmoid, r.add_node(op::add, r.add_node(op::mul, x, y), s));
+  return r;
+}
+
+// f.template operator()<region>() for regions of two vectors and a scalar.
+template <class T, class F>
+void for_each_kind(F f) {
+  constexpr sn::dtype type = sn::dtype_of<T>;
+  f.template operator()<contractible(type)>();
+  f.template operator()<gated(type, op::silu)>();
+  f.template operator()<gated(type, op::sigmoid)>();
+  f.template operator()<gated(type, op::gelu_tanh)>();
+  f.template operator()<squashed(type)>();
+}
+
 constexpr ir::region comparison(sn::dtype type) {
   ir::region r;
   r.type = type;
@@ -292,17 +322,26 @@ TEST_CASE("casts truncate and saturate") {
 }
 
 TEST_CASE_TEMPLATE("a fused region and a chain of micro-ops give the same bits", T, float, double) {
-  constexpr ir::region r = contractible(sn::dtype_of<T>);
-  const T scalar = T(0.37);
-  for (const std::size_t n :
-       {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{31}, std::size_t{64},
-        std::size_t{65}, std::size_t{1000}, std::size_t{4099}}) {
-    const std::vector<T> x = random_values<T>(n, 1), y = random_values<T>(n, 2);
-    const void* operands[] = {x.data(), y.data(), &scalar};
-    std::vector<T> fused(n);
-    exec::map_kernel<r>(static_cast<std::int64_t>(n), operands, fused.data());
-    CHECK(same_bits(fused, chain_of_micro_ops<T>(r, n, operands)));
-  }
+  for_each_kind<T>([]<ir::region R>() {
+    const T scalar = T(0.37);
+    for (const std::size_t n : {0u, 1u, 7u, 31u, 32u, 64u, 65u, 127u, 128u, 192u, 1000u, 4099u}) {
+      const std::vector<T> x = random_values<T>(n, 1), y = random_values<T>(n, 2);
+      const void* operands[] = {x.data(), y.data(), &scalar};
+      std::vector<T> fused(n);
+      exec::map_kernel<R>(static_cast<std::int64_t>(n), operands, fused.data());
+      CHECK(same_bits(fused, chain_of_micro_ops<T>(R, n, operands)));
+    }
+  });
+}
+
+TEST_CASE("a division is late where all behind it is short and registers are left") {
+  using exec::detail::divides_late;
+  constexpr bool room = exec::register_count >= 32;
+  constexpr sn::dtype type = sn::dtype::f32;
+  CHECK(divides_late<gated(type, op::silu)> == room);
+  CHECK(divides_late<squashed(type)> == room);
+  CHECK(!divides_late<gated(type, op::exp)>);
+  CHECK(!divides_late<contractible(type)>);
 }
 
 TEST_CASE_TEMPLATE("the library computes what its regions say", T, float, double) {
@@ -326,80 +365,84 @@ TEST_CASE_TEMPLATE("the library computes what its regions say", T, float, double
 
 TEST_CASE(
     "the bits of an element do not depend on its position, and nothing beyond the end is written") {
-  constexpr ir::region r = contractible(sn::dtype::f32);
   const float scalar = 0.37f;
   const std::vector<float> x = random_values<float>(300, 1), y = random_values<float>(300, 2);
-  std::vector<float> whole(300);
-  const void* operands[] = {x.data(), y.data(), &scalar};
-  exec::map_kernel<r>(300, operands, whole.data());
-  for (std::size_t begin = 0; begin < 70; begin += 3)
-    for (std::size_t n : {1u, 5u, 33u, 64u, 100u, 191u}) {
-      std::vector<float> part(n + 8, -123.0f);
-      const void* shifted[] = {x.data() + begin, y.data() + begin, &scalar};
-      exec::map_kernel<r>(static_cast<std::int64_t>(n), shifted, part.data());
-      REQUIRE(std::memcmp(part.data(), whole.data() + begin, n * sizeof(float)) == 0);
-      for (std::size_t i = n; i < part.size(); ++i) REQUIRE(part[i] == -123.0f);
-    }
+  for_each_kind<float>([&]<ir::region R>() {
+    std::vector<float> whole(300);
+    const void* operands[] = {x.data(), y.data(), &scalar};
+    exec::map_kernel<R>(300, operands, whole.data());
+    for (std::size_t begin = 0; begin < 70; begin += 3)
+      for (std::size_t n : {1u, 5u, 33u, 64u, 100u, 191u}) {
+        std::vector<float> part(n + 8, -123.0f);
+        const void* shifted[] = {x.data() + begin, y.data() + begin, &scalar};
+        exec::map_kernel<R>(static_cast<std::int64_t>(n), shifted, part.data());
+        REQUIRE(std::memcmp(part.data(), whole.data() + begin, n * sizeof(float)) == 0);
+        for (std::size_t i = n; i < part.size(); ++i) REQUIRE(part[i] == -123.0f);
+      }
+  });
 }
 
 TEST_CASE("the result may be one of the operands") {
-  for (const std::size_t n : {3u, 64u, 100u, 129u, 1000u}) {
-    const std::vector<float> x = random_values<float>(n, 8), y = random_values<float>(n, 9);
-    const float scalar = 2;
-    constexpr ir::region r = contractible(sn::dtype::f32);
-    std::vector<float> apart(n), first = x, second = y;
-    const void* operands[] = {x.data(), y.data(), &scalar};
-    exec::map_kernel<r>(static_cast<std::int64_t>(n), operands, apart.data());
-    const void* over_first[] = {first.data(), y.data(), &scalar};
-    exec::map_kernel<r>(static_cast<std::int64_t>(n), over_first, first.data());
-    const void* over_second[] = {x.data(), second.data(), &scalar};
-    exec::map_kernel<r>(static_cast<std::int64_t>(n), over_second, second.data());
-    CHECK(same_bits(apart, first));
-    CHECK(same_bits(apart, second));
-  }
+  for_each_kind<float>([]<ir::region R>() {
+    for (const std::size_t n : {3u, 64u, 100u, 129u, 1000u}) {
+      const std::vector<float> x = random_values<float>(n, 8), y = random_values<float>(n, 9);
+      const float scalar = 2;
+      std::vector<float> apart(n), first = x, second = y;
+      const void* operands[] = {x.data(), y.data(), &scalar};
+      exec::map_kernel<R>(static_cast<std::int64_t>(n), operands, apart.data());
+      const void* over_first[] = {first.data(), y.data(), &scalar};
+      exec::map_kernel<R>(static_cast<std::int64_t>(n), over_first, first.data());
+      const void* over_second[] = {x.data(), second.data(), &scalar};
+      exec::map_kernel<R>(static_cast<std::int64_t>(n), over_second, second.data());
+      CHECK(same_bits(apart, first));
+      CHECK(same_bits(apart, second));
+    }
+  });
 }
 
 TEST_CASE_TEMPLATE(
     "several rows, operands of one value, and results past the caches: the same bits", T, float,
     double) {
-  constexpr ir::region r = contractible(sn::dtype_of<T>);
-  constexpr std::size_t rows = 3;
-  const T scalars[] = {T(0.37), T(1.2), T(-0.4)}, ones[] = {T(-0.81), T(0.5), T(2)};
-  for (const std::size_t n : {1u, 7u, 63u, 64u, 65u, 130u, 1000u}) {
-    const std::size_t pitch = n + 5;
-    const std::vector<T> x = random_values<T>(rows * pitch, 1),
-                         y = random_values<T>(rows * pitch, 2);
-    for (unsigned single = 0; single < 4; ++single)
-      for (const bool streaming : {false, true})
-        for (const std::size_t shift : {0u, 1u}) {
-          const bool one_x = (single & 1) != 0, one_y = (single & 2) != 0;
-          // In the middle of a buffer, once aligned and once not.
-          std::vector<T> got(rows * pitch + 64, T(-123));
-          T* const to = got.data() + shift +
-                        (64 - reinterpret_cast<std::uintptr_t>(got.data()) % 64) % 64 / sizeof(T);
-          const auto bytes = static_cast<std::int64_t>(pitch * sizeof(T)),
-                     size = static_cast<std::int64_t>(sizeof(T));
-          const std::int64_t steps[] = {one_x ? size : bytes, one_y ? size : bytes, size};
-          const void* operands[] = {one_x ? ones : &x[shift], one_y ? ones : &y[shift], scalars};
-          exec::map_rows_kernel<r>(
-              {static_cast<std::int64_t>(n),
-               {static_cast<std::uint16_t>(single), streaming, single % 2 == 0},
-               static_cast<std::int64_t>(rows),
-               steps,
-               bytes},
-              operands, to);
-          for (std::size_t row = 0; row < rows; ++row) {
-            const std::vector<T> spread(n, ones[row]);
-            const void* whole[] = {one_x ? spread.data() : &x[row * pitch + shift],
-                                   one_y ? spread.data() : &y[row * pitch + shift], &scalars[row]};
-            std::vector<T> expected(n);
-            exec::map_kernel<r>(static_cast<std::int64_t>(n), whole, expected.data());
-            REQUIRE(std::memcmp(expected.data(), to + row * pitch, n * sizeof(T)) == 0);
+  for_each_kind<T>([]<ir::region R>() {
+    constexpr std::size_t rows = 3;
+    const T scalars[] = {T(0.37), T(1.2), T(-0.4)}, ones[] = {T(-0.81), T(0.5), T(2)};
+    for (const std::size_t n : {1u, 7u, 63u, 64u, 65u, 130u, 1000u}) {
+      const std::size_t pitch = n + 5;
+      const std::vector<T> x = random_values<T>(rows * pitch, 1),
+                           y = random_values<T>(rows * pitch, 2);
+      for (unsigned single = 0; single < 4; ++single)
+        for (const bool streaming : {false, true})
+          for (const std::size_t shift : {0u, 1u}) {
+            const bool one_x = (single & 1) != 0, one_y = (single & 2) != 0;
+            // In the middle of a buffer, once aligned and once not.
+            std::vector<T> got(rows * pitch + 64, T(-123));
+            T* const to = got.data() + shift +
+                          (64 - reinterpret_cast<std::uintptr_t>(got.data()) % 64) % 64 / sizeof(T);
+            const auto bytes = static_cast<std::int64_t>(pitch * sizeof(T)),
+                       size = static_cast<std::int64_t>(sizeof(T));
+            const std::int64_t steps[] = {one_x ? size : bytes, one_y ? size : bytes, size};
+            const void* operands[] = {one_x ? ones : &x[shift], one_y ? ones : &y[shift], scalars};
+            exec::map_rows_kernel<R>(
+                {static_cast<std::int64_t>(n),
+                 {static_cast<std::uint16_t>(single), streaming, single % 2 == 0},
+                 static_cast<std::int64_t>(rows),
+                 steps,
+                 bytes},
+                operands, to);
+            for (std::size_t row = 0; row < rows; ++row) {
+              const std::vector<T> spread(n, ones[row]);
+              const void* whole[] = {one_x ? spread.data() : &x[row * pitch + shift],
+                                     one_y ? spread.data() : &y[row * pitch + shift],
+                                     &scalars[row]};
+              std::vector<T> expected(n);
+              exec::map_kernel<R>(static_cast<std::int64_t>(n), whole, expected.data());
+              REQUIRE(std::memcmp(expected.data(), to + row * pitch, n * sizeof(T)) == 0);
+            }
+            CHECK(static_cast<std::size_t>(std::count(got.begin(), got.end(), T(-123))) ==
+                  got.size() - rows * n);
           }
-          CHECK(static_cast<std::size_t>(std::count(got.begin(), got.end(), T(-123))) ==
-                got.size() - rows * n);
-        }
-  }
+    }
+  });
 }
 
 TEST_CASE_TEMPLATE("cheap micro-ops take one value for as many as are wanted: the same bits", T,

@@ -14,6 +14,7 @@
 #include "support/lowered_graph.hpp"
 #include <sinter/exec/lowered_text.hpp>
 #include <sinter/exec/map_reduce.hpp>
+#include <sinter/exec/sole_map.hpp>
 #include <sinter/exec/verify_lowered.hpp>
 
 namespace run_modes_test {
@@ -218,6 +219,30 @@ TEST_CASE("a phase that is one kernel takes the columns of a task at once") {
   CHECK(chunk(both, noise({40'000}), noise({40'000}, 2), noise({40'000}, 3)) == 4096);
   const auto transposed = [](auto x, auto y) { return sinter::transpose(x) + y; };
   CHECK(chunk(transposed, noise({300, 200}), noise({200, 300}, 2)) <= 64);
+}
+
+TEST_CASE("a program that is one map over memory runs as that, without tiles") {
+  const auto is_sole = [](const test_support::lowered_case& c) {
+    const bound_plan bound = checked(c, no_limit);
+    REQUIRE(bound.plan.nests.size() == 1);
+    return exec::sole_map(std::get<exec::lowered_tiles>(bound.plan.nests[0]).program) != nullptr;
+  };
+  const auto f = [](auto x, auto row, auto column) { return (x + row) * column; };
+  const auto of = [&](const sinter::shape_vector& x, const sinter::shape_vector& row,
+                      const sinter::shape_vector& column) {
+    return is_sole(test_support::make_case("", f, noise(x), noise(row, 2), noise(column, 3)));
+  };
+  CHECK(of({16}, {16}, {1}));
+  CHECK(of({100'003}, {100'003}, {100'003}));  // parts of one row for several tasks
+  CHECK(of({37, 300}, {300}, {37, 1}));
+  CHECK(of({3, 5, 70}, {5, 70}, {3, 1, 1}));   // two outer axes
+  CHECK(of({70, 30'000}, {30'000}, {70, 1}));  // parts of several rows
+  CHECK(!of({37, 7}, {7}, {37, 1}));           // short rows are spread
+  CHECK(!is_sole(test_support::make_case(
+      "", [](auto x, auto y) { return sinter::transpose(x) + y; }, noise({30, 20}),
+      noise({20, 30}, 2))));
+  CHECK(!is_sole(test_support::make_case(
+      "", [](auto x) { return sinter::sum(x + x, -1); }, noise({30, 200}))));
 }
 
 TEST_CASE("what follows the phases of long rows is done for many at once") {

@@ -29,11 +29,34 @@ inline constexpr bool is_mask<simd_mask<T>> = true;
 template <ir::op Op>
 inline constexpr bool unsupported = false;
 
+// Ops that are a quotient, with all of their work in its denominator: a kernel may divide later
+// than it computes that (late_division.hpp).
+constexpr bool is_quotient(ir::op code) {
+  return code == ir::op::sigmoid || code == ir::op::silu || code == ir::op::gelu_tanh;
+}
+template <ir::op Op, Floating T>
+[[gnu::always_inline]] inline simd<T> denominator(simd<T> x) {
+  using ir::op;
+  static_assert(is_quotient(Op));
+  if constexpr (Op == op::sigmoid)
+    return sigmoid_denominator<T>(x);
+  else if constexpr (Op == op::silu)
+    return silu_denominator<T>(x);
+  else
+    return gelu_tanh_denominator<T>(x);
+}
+template <ir::op Op, Floating T>
+[[gnu::always_inline]] inline simd<T> quotient(simd<T> x, simd<T> denominator) {
+  return (Op == ir::op::sigmoid ? simd<T>(T(1)) : x) / denominator;
+}
+
 // One operand, floats.
 template <ir::op Op, Floating T>
 [[gnu::always_inline]] inline simd<T> apply_register(simd<T> x) {
   using ir::op;
-  if constexpr (Op == op::neg)
+  if constexpr (is_quotient(Op))
+    return quotient<Op, T>(x, denominator<Op, T>(x));
+  else if constexpr (Op == op::neg)
     return negate<T>(x);
   else if constexpr (Op == op::abs)
     return xsimd::abs(x);
@@ -70,16 +93,10 @@ template <ir::op Op, Floating T>
     return exec::tanh<T>(x);
   else if constexpr (Op == op::erf)
     return exec::erf<T>(x);
-  else if constexpr (Op == op::sigmoid)
-    return exec::sigmoid<T>(x);
   else if constexpr (Op == op::relu)
     return max_or_second<T>(simd<T>(T(0)), x);
   else if constexpr (Op == op::gelu)
     return exec::gelu<T>(x);
-  else if constexpr (Op == op::gelu_tanh)
-    return exec::gelu_tanh<T>(x);
-  else if constexpr (Op == op::silu)
-    return exec::silu<T>(x);
   else if constexpr (Op == op::softplus)
     return exec::softplus<T>(x);
   else if constexpr (Op == op::stop_gradient)

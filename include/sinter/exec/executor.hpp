@@ -114,17 +114,21 @@ class executor {
   /// their nest writes if they are computed.
   /// `prepared`: the values that the plan keeps between calls, by number; the plan that prepares
   /// them writes there.
-  void run(std::span<const void* const> arguments, std::span<void* const> outputs,
+  /// Arguments, Outputs: of pointers, or of what has one as `data`, such as
+  /// detail::argument_memory.
+  template <class Arguments = std::span<const void* const>, class Outputs = std::span<void* const>>
+  void run(const Arguments& arguments, const Outputs& outputs,
            std::span<std::byte* const> prepared = {}) {
     run(arguments, outputs, prepared, [](std::size_t) {});
   }
 
   /// The same; calls after_nest(number of the nest) behind each nest, which is how reports measure.
-  template <class Observer>
-  void run(std::span<const void* const> arguments, std::span<void* const> outputs,
-           std::span<std::byte* const> prepared, Observer&& after_nest) {
+  template <class Arguments = std::span<const void* const>, class Outputs = std::span<void* const>,
+            class Observer>
+  void run(const Arguments& arguments, const Outputs& outputs, std::span<std::byte* const> prepared,
+           Observer&& after_nest) {
     if (!bound_) raise(graph_error("executor: run before bind"));
-    provide_memory();
+    if (need_.per_thread + need_.shared > 0) provide_memory();
     for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
       const planning::buffer& b = plan_->buffers[i];
       const auto number = static_cast<std::size_t>(b.number);
@@ -133,11 +137,11 @@ class executor {
           assert(number < arguments.size());
           // Arguments are never written under this name: only outputs and the arena are targets of
           // nests.
-          bases_[i] = static_cast<std::byte*>(const_cast<void*>(arguments[number]));
+          bases_[i] = static_cast<std::byte*>(const_cast<void*>(pointer_of(arguments[number])));
           break;
         case planning::place::output:
           assert(number < outputs.size());
-          bases_[i] = static_cast<std::byte*>(outputs[number]);
+          bases_[i] = static_cast<std::byte*>(pointer_of(outputs[number]));
           break;
         case planning::place::prepared:
           assert(number < prepared.size());
@@ -149,9 +153,10 @@ class executor {
     const run_memory memory{bases_.data(), threads_.data(), thread_bytes_, shared_.data()};
     if (has_indexing_)
       for (const bound_nest& nest : nests_) check_arguments(nest, memory);
-    for (std::size_t i = 0; i < nests_.size(); ++i) {
-      std::visit([&](const auto& nest) { nest.run(memory); }, nests_[i]);
-      after_nest(i);
+    std::size_t number = 0;
+    for (const bound_nest& each : nests_) {
+      std::visit([&](const auto& nest) { nest.run(memory); }, each);
+      after_nest(number++);
     }
   }
 
@@ -234,6 +239,14 @@ class executor {
         nests_.emplace_back(std::in_place_type<scatter_nest>, *plan_, nest);
         return;
     }
+  }
+
+  template <class Memory>
+  static auto pointer_of(const Memory& memory) {
+    if constexpr (requires { memory.data; })
+      return memory.data;
+    else
+      return memory;
   }
 
   void bind_nests() {

@@ -116,7 +116,7 @@ inline constexpr bool has_table_of_powers = false;
 template <Floating T>
 simd<T> scaled_power(simd<T>, simd<T>, simd<T>) = delete;
 template <Floating T>
-simd<T> one_plus_power(simd<T>, simd<T>) = delete;
+simd<T> one_plus_power(simd<T>, simd<T>, simd<T>) = delete;
 template <Floating T>
 simd<T> limit_size(simd<T>, T) = delete;
 
@@ -144,9 +144,9 @@ inline constexpr bool has_table_of_powers<float> = true;
   return x;
 }
 
-// (e^r - 1)/r for |r| <= log(2)/32: r times it is off by 5e-9.
-[[gnu::always_inline]] inline simd<float> expm1_slope(simd<float> r) {
-  return polynomial<float>(r, 1, 0.500009775, 0.166666667);
+// (e^r - 1 - r)/r^2 for |r| <= log(2)/32: r^2 times it is off by 5e-9.
+[[gnu::always_inline]] inline simd<float> exp_curve(simd<float> r) {
+  return fma<float>(r, simd<float>(0.166666667f), simd<float>(0.500009775f));
 }
 
 // 2^n e^r for |r| <= log(2)/32 and n, a multiple of 1/16 that `shifted` has in its low bits, after
@@ -170,16 +170,19 @@ inline constexpr bool has_table_of_powers<float> = true;
       0x1.a3b5e4p-28f, -0x1.f9c304p-27f, -0x1.6961b4p-28f, -0x1.a5217cp-28f, 0x1.61428ep-28f);
   const simd<float> limited = limit_size(r, 1);
   const simd<float> power = lookup(powers, shifted), rest = lookup(lacking, shifted);
-  const simd<float> cubic = fma<float>(limited, expm1_slope(limited), rest);
+  const simd<float> slope = fma<float>(limited, exp_curve(limited), 1);
+  const simd<float> cubic = fma<float>(limited, slope, rest);
   return simd<float>(_mm512_scalef_ps(fma<float>(power, cubic, power).data, n.data));
 }
 
-// 1 + 2^n e^r for |n| <= 127, which `shifted` has in its low bits with 128 added. These are the
-// bits of 2^(floor(n) + 1) (1 + j/16) with j the sixteenths of n, once they are where a float has
-// its exponent; what is missing to 2^n is in the table. So one product scales, and adds 1 with no
-// further rounding. (silu(2x + 1/2) y of 4,096 f32 on a Xeon: 0.72 of Eigen's time, 0.76 with 1 +
-// scaled_power(...), both beside others on the same core.)
-[[gnu::always_inline]] inline simd<float> one_plus_power(simd<float> shifted, simd<float> r) {
+// 1 + 2^n e^r for |n| <= 127, which `shifted` has in its low bits with 128 added; `nearly`: r
+// within 3e-7, for what need not wait for it. These are the bits of 2^(floor(n) + 1) (1 + j/16)
+// with j the sixteenths of n, once they are where a float has its exponent; what is missing to 2^n
+// is in the table. So one product scales, and adds 1 with no further rounding. (silu(2x + 1/2) y of
+// 4,096 f32 on a Xeon: 0.72 of Eigen's time, 0.76 with 1 + scaled_power(...), both beside others on
+// the same core.)
+[[gnu::always_inline]] inline simd<float> one_plus_power(simd<float> shifted, simd<float> nearly,
+                                                         simd<float> r) {
   const __m512 missing = _mm512_setr_ps(
       0.5f, 0x1.f73794p-2f, 0x1.f04d5cp-2f, 0x1.eaff6ap-2f, 0x1.e71968p-2f, 0x1.e4715cp-2f,
       0x1.e2e55ap-2f, 0x1.e259bap-2f, 0x1.e2b7dep-2f, 0x1.e3ed28p-2f, 0x1.e5ea40p-2f,
@@ -188,7 +191,7 @@ inline constexpr bool has_table_of_powers<float> = true;
   const simd<float> power(_mm512_castsi512_ps(
       _mm512_slli_epi32(_mm512_castps_si512(shifted.data), exponent_and_sixteenths)));
   const simd<float> factor = lookup(missing, shifted);
-  const simd<float> cubic = mul<float>(r, expm1_slope(r));
+  const simd<float> cubic = fma<float>(mul<float>(nearly, nearly), exp_curve(nearly), r);
   return fma<float>(power, fma<float>(factor, cubic, factor), 1);
 }
 #endif
@@ -219,7 +222,12 @@ template <Floating T, exponent Sign>
     const simd<T> limited = limit_size(x, T(88.0296919));  // 127 log(2)
     const simd<T> magic(round_to_exponent_and_sixteenth);
     const simd<T> shifted = fma<T>(limited, log2_e<T, Sign>, magic);
-    return one_plus_power(shifted, subtract_log2<T, Sign>(limited, shifted - magic));
+    const simd<T> n = shifted - magic;
+    // With the float nearest to log 2, and with what that lacks.
+    constexpr T log_2 = T(0x1.62e430p-1), lack = T(1.904654299957768e-09);
+    const simd<T> nearly = Sign == exponent::positive ? fma<T>(n, -log_2, limited)
+                                                      : negative_fma<T>(n, log_2, limited);
+    return one_plus_power(shifted, nearly, fma<T>(n, lack, nearly));
   }
   return simd<T>(T(1)) + signed_exp<T, Sign>(x);
 }
@@ -260,15 +268,15 @@ template <Floating T>
 /// 1 / (1 + e^-x) within 2.6 ULP where the result is a normal number, x >= -87.3 (f64: -708); below
 /// it is 0 or off by less than the least normal number.
 template <Floating T>
-[[gnu::always_inline]] inline simd<T> sigmoid(simd<T> x) {
-  return simd<T>(T(1)) / (simd<T>(T(1)) + detail::exp_of_negative<T>(x));
+[[gnu::always_inline]] inline simd<T> sigmoid_denominator(simd<T> x) {
+  return simd<T>(T(1)) + detail::exp_of_negative<T>(x);
 }
 
 /// x / (1 + e^-x) within 2.6 ULP for x >= -87.3 (f64: -708); below it is -0 or off by less than
 /// 2^-119 (f64: 2^-1012). As the formula has it, silu(-inf) is NaN.
 template <Floating T>
-[[gnu::always_inline]] inline simd<T> silu(simd<T> x) {
-  return x / detail::one_plus_exp<T, detail::exponent::negative>(x);
+[[gnu::always_inline]] inline simd<T> silu_denominator(simd<T> x) {
+  return detail::one_plus_exp<T, detail::exponent::negative>(x);
 }
 
 /// x/2 (1 + tanh(u)) with u = sqrt(2/pi)(x + 0.044715 x^3), computed as x / (1 + e^-2u), which is
@@ -276,10 +284,10 @@ template <Floating T>
 /// and by less than 3 ULP for x >= -1.
 /// As the formula has it, gelu_tanh(-inf) is NaN.
 template <Floating T>
-[[gnu::always_inline]] inline simd<T> gelu_tanh(simd<T> x) {
+[[gnu::always_inline]] inline simd<T> gelu_tanh_denominator(simd<T> x) {
   const simd<T> cubic =
       fma<T>(mul<T>(x, x), T(-0.071354816272600248776), T(-1.5957691216057307118));
-  return x / detail::one_plus_exp<T, detail::exponent::positive>(mul<T>(x, cubic));
+  return detail::one_plus_exp<T, detail::exponent::positive>(mul<T>(x, cubic));
 }
 
 /// log(1 + e^x) as max(x, 0) + log1p(e^-|x|), within 3 ULP for all x (where it is small; the error

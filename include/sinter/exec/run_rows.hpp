@@ -52,11 +52,6 @@ class row_runner {
       tile_.seek(row);
       tile_.take_rows(row, 1);
       make_calls();
-      if (row_calls_ == 1 && call_count_ == 1 && calls_[0].kind == call_kind::map_rows) {
-        run_only_map(end - row);
-        row = end;
-        continue;
-      }
       for (std::int64_t unfinished = 0; row < end;) {
         for (std::size_t i = 0; i < row_calls_; ++i) execute(calls_[i]);
         move_places();
@@ -305,14 +300,6 @@ class row_runner {
       }
       ++last->size;
     }
-  }
-
-  // All rows in one call: what is done once per row is a quarter of the instructions of relu(x + b)
-  // on rows of 1024.
-  void run_only_map(std::int64_t rows) {
-    const call& c = calls_[0];
-    c.map_rows({c.count, c.mode, rows, steps_.data() + c.from, steps_[c.to]},
-               reinterpret_cast<const void* const*>(places_.data() + c.from), places_[c.to]);
   }
 
   void execute(const call& c) {

@@ -14,6 +14,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_rows.hpp>
 #include <sinter/exec/run_tile.hpp>
+#include <sinter/exec/sole_map.hpp>
 #include <sinter/exec/store_fence.hpp>
 #include <sinter/plan/division.hpp>
 
@@ -37,6 +38,8 @@ class tile_nest {
     request.destination = destination;
     tile_.bind(at, request);
     divide();
+    sole_map_ = sole_map(tile_.program());
+    if (sole_map_ != nullptr) return {};
     memory_need out;
     out.per_thread = round_to_lines(tile_.program().scratch_bytes);
     if (tile_.program().split)
@@ -55,9 +58,7 @@ class tile_nest {
     // elements of relu(x + b) take.
     parallel_ranges(row_tasks_ * column_tasks_, nest_->predicted_nanoseconds,
                     [&](std::int64_t first, std::int64_t last, int thread) {
-                      tile_runner runner(tile_.program(), memory.bases, memory.scratch(thread));
-                      runner.begin();
-                      run_tasks(runner, first, last);
+                      run_tasks(memory, first, last, thread);
                       if (tile_.program().streaming) store_fence();
                     });
   }
@@ -65,29 +66,41 @@ class tile_nest {
   lowered_tiles lowered() const { return {tile_.program(), rows_per_task_, columns_per_task_}; }
 
  private:
-  // Tasks go along the columns first.
-  void run_tasks(tile_runner& runner, std::int64_t first, std::int64_t last) const {
+  void run_tasks(const run_memory& memory, std::int64_t first, std::int64_t last,
+                 int thread) const {
+    const tile_program& p = tile_.program();
+    if (sole_map_ != nullptr)
+      return for_each_part(
+          first, last, [&](auto... part) { run_sole_map(p, *sole_map_, memory.bases, part...); });
+    tile_runner runner(p, memory.bases, memory.scratch(thread));
+    runner.begin();
+    for_each_part(
+        first, last,
+        [&](std::int64_t row, std::int64_t row_end, std::int64_t column, std::int64_t column_end) {
+          if (row_end - row >= row_runner::least_rows && column_end - column <= p.chunk &&
+              column < column_end && row_runner::takes(p))
+            row_runner(runner).run(row, row_end, column, column_end);
+          else
+            runner.run_all(row, row_end, column, column_end);
+        });
+  }
+
+  // f(row, row_end, column, column_end) for the parts of the walk that these tasks are; they go
+  // along the columns first.
+  template <class F>
+  void for_each_part(std::int64_t first, std::int64_t last, F f) const {
     const walk& axes = tile_.program().axes;
     if (column_tasks_ == 1)
-      return run_part(runner, first * rows_per_task_, std::min(axes.rows, last * rows_per_task_), 0,
-                      axes.columns);
+      return f(first * rows_per_task_, std::min(axes.rows, last * rows_per_task_), std::int64_t{0},
+               axes.columns);
     for (std::int64_t task = first; task < last;) {
       const std::int64_t row = task / column_tasks_,
                          end = std::min(last, (row + 1) * column_tasks_);
-      run_part(runner, row * rows_per_task_, std::min(axes.rows, (row + 1) * rows_per_task_),
-               task % column_tasks_ * columns_per_task_,
-               std::min(axes.columns, (end - row * column_tasks_) * columns_per_task_));
+      f(row * rows_per_task_, std::min(axes.rows, (row + 1) * rows_per_task_),
+        task % column_tasks_ * columns_per_task_,
+        std::min(axes.columns, (end - row * column_tasks_) * columns_per_task_));
       task = end;
     }
-  }
-
-  void run_part(tile_runner& runner, std::int64_t row, std::int64_t row_end, std::int64_t column,
-                std::int64_t column_end) const {
-    const tile_program& p = tile_.program();
-    if (row_end - row >= row_runner::least_rows && column_end - column <= p.chunk &&
-        column < column_end && row_runner::takes(p))
-      return row_runner(runner).run(row, row_end, column, column_end);
-    runner.run_all(row, row_end, column, column_end);
   }
 
   void divide() {
@@ -143,6 +156,7 @@ class tile_nest {
 
   const planning::nest* nest_;
   bound_tile tile_;
+  const command* sole_map_ = nullptr;  // that of the bound program, if it is one
   std::int64_t rows_per_task_ = 1, columns_per_task_ = 1, row_tasks_ = 1, column_tasks_ = 1;
 };
 

@@ -60,12 +60,11 @@ inline std::vector<double> measure_nests(exec::executor& executor, std::size_t n
   using clock = std::chrono::steady_clock;
   std::vector<double> shortest(nests, std::numeric_limits<double>::infinity()), run(nests);
   const auto start = clock::now();
-  for (int i = 0; i < 100 && (i < 3 || clock::now() - start < std::chrono::milliseconds(20)); ++i)
-    with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
-      executor.run(in, out, kept, nest_clock(run));
-      for (std::size_t nest = 0; nest < nests; ++nest)
-        shortest[nest] = std::min(shortest[nest], run[nest]);
-    });
+  for (int i = 0; i < 100 && (i < 3 || clock::now() - start < std::chrono::milliseconds(20)); ++i) {
+    executor.run(arguments, outputs, kept, nest_clock(run));
+    for (std::size_t nest = 0; nest < nests; ++nest)
+      shortest[nest] = std::min(shortest[nest], run[nest]);
+  }
   return shortest;
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -211,12 +212,13 @@ class program {
    private:
     friend class program;
 
-    void find(span<const detail::argument_memory> arguments, span<const std::int64_t> symbols);
+    void find(detail::ready_call& found, span<const detail::argument_memory> arguments,
+              span<const std::int64_t> symbols);
 
     program& owner_;
-    detail::taken_place place_;  // none where another call is in the thread's place
-    detail::ready_call own_;     // for that case
-    detail::ready_call* ready_ = &own_;
+    detail::taken_place place_;              // none where another call is in the thread's place
+    std::optional<detail::ready_call> own_;  // for that case
+    detail::ready_call* ready_ = nullptr;
   };
 
   prepared_call prepare(span<const detail::argument_memory> arguments,

@@ -45,30 +45,6 @@ struct debug_report {
   static void of_preparation(int function, const prepared_values& made);
 };
 
-// Up to so many arguments and outputs a call builds its lists on the stack.
-inline constexpr std::size_t few = 32;
-
-// Calls body(pointers of the arguments, pointers of the outputs).
-template <class Body>
-void with_pointers(span<const argument_memory> arguments, span<const output_memory> outputs,
-                   Body body) {
-  const auto collect = [&](const void** in, void** out) {
-    std::ranges::transform(arguments, in, &argument_memory::data);
-    std::ranges::transform(outputs, out, &output_memory::data);
-    body(span<const void* const>(in, arguments.size()), span<void* const>(out, outputs.size()));
-  };
-  if (arguments.size() <= few && outputs.size() <= few) {
-    // Without initializers, which would cost more than the call's few pointers.
-    std::array<const void*, few> in;
-    std::array<void*, few> out;
-    collect(in.data(), out.data());
-  } else {
-    std::vector<const void*> in(arguments.size());
-    std::vector<void*> out(outputs.size());
-    collect(in.data(), out.data());
-  }
-}
-
 inline span<std::byte* const> kept_values(const std::shared_ptr<const prepared_values>& kept) {
   return kept ? span<std::byte* const>(kept->values) : span<std::byte* const>{};
 }
@@ -139,38 +115,40 @@ SINTER_INLINE program::prepared_call::prepared_call(program& owner,
     if (a >= 0 && arguments[static_cast<std::size_t>(a)].is_frozen)
       raise(graph_error("assign: argument " + std::to_string(a) +
                         " is frozen; expected an argument that may change"));
-  find(arguments, symbols);
+  find(own_.emplace(), arguments, symbols);
+  ready_ = &*own_;
   // A class that is for this call alone is not for the next one.
-  if (!place_ || own_.shapes->report.out_of_time()) return;
-  place_->ready() = std::move(own_);
+  if (!place_ || own_->shapes->report.out_of_time()) return;
+  place_->ready() = std::move(*own_);
   ready_ = &place_->ready();
 }
 
-SINTER_INLINE void program::prepared_call::find(span<const detail::argument_memory> arguments,
+SINTER_INLINE void program::prepared_call::find(detail::ready_call& found,
+                                                span<const detail::argument_memory> arguments,
                                                 span<const std::int64_t> symbols) {
   {
     const std::scoped_lock lock(owner_.mutex_);
     if (place_) owner_.clear(*place_);
     program_statistics& counts = owner_.statistics_;
     const std::size_t extractions = counts.extractions;
-    own_.shapes = owner_.class_of(arguments, symbols);
-    own_.plan = owner_.bucket_of(*own_.shapes, symbols);
-    own_.shapes->last_use = own_.plan->last_use = ++owner_.clock_;
+    found.shapes = owner_.class_of(arguments, symbols);
+    found.plan = owner_.bucket_of(*found.shapes, symbols);
+    found.shapes->last_use = found.plan->last_use = ++owner_.clock_;
     ++(extractions == counts.extractions ? counts.hits : counts.misses);
-    if (own_.plan->preparation) own_.kept = owner_.values_for(*own_.plan, arguments, symbols);
-    own_.executor = own_.plan->idle.pop();
+    if (found.plan->preparation) found.kept = owner_.values_for(*found.plan, arguments, symbols);
+    found.executor = found.plan->idle.pop();
   }
-  if (!own_.executor)
-    own_.executor = std::make_unique<detail::counted_executor>(
-        own_.plan->planned.plan, owner_.code_.kernels, owner_.arena_bytes_);
+  if (!found.executor)
+    found.executor = std::make_unique<detail::counted_executor>(
+        found.plan->planned.plan, owner_.code_.kernels, owner_.arena_bytes_);
   const timeline::span step("bind executor");
-  own_.executor->bind(own_.shapes->bound, arguments, symbols);
+  found.executor->bind(found.shapes->bound, arguments, symbols);
 }
 
 SINTER_INLINE program::prepared_call::~prepared_call() {
-  if (ready_ != &own_) return;
+  if (!own_ || ready_ != &*own_) return;
   const std::scoped_lock lock(owner_.mutex_);
-  owner_.give_back(own_);
+  owner_.give_back(*own_);
 }
 
 // Under the lock. The executor waits for another call. Allocates nothing: calls end here.
@@ -250,9 +228,7 @@ SINTER_INLINE void program::run(prepared_call& call, span<const detail::argument
   else
     calls_.fetch_add(1, std::memory_order_relaxed);
   if ((debug::active() & detail::timed_calls) != 0) return run_timed(call, arguments, outputs);
-  detail::with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
-    (**call.ready_->executor).run(in, out, detail::kept_values(call.ready_->kept));
-  });
+  (**call.ready_->executor).run(arguments, outputs, detail::kept_values(call.ready_->kept));
 }
 
 SINTER_INLINE void program::run_timed(prepared_call& call,
@@ -261,11 +237,12 @@ SINTER_INLINE void program::run_timed(prepared_call& call,
   detail::bucket& b = *call.ready_->plan;
   std::vector<double> nests(b.planned.plan.nests.size());
   double total = 0;
-  detail::with_pointers(arguments, outputs, [&](const auto& in, const auto& out) {
+  {
     detail::nest_clock clock(nests, b.labels ? &*b.labels : nullptr);
-    (**call.ready_->executor).run(in, out, detail::kept_values(call.ready_->kept), clock);
+    (**call.ready_->executor)
+        .run(arguments, outputs, detail::kept_values(call.ready_->kept), clock);
     total = clock.total();
-  });
+  }
   if (!debug::on(debug::topic::time)) return;
   detail::call_times& all = detail::call_times::instance();
   {
@@ -376,10 +353,10 @@ SINTER_INLINE std::shared_ptr<const detail::prepared_values> program::values_for
   if (timeline::on())
     labels.emplace("function " + std::to_string(number_) + ": prepare", number_, b.number,
                    own.plan(), symbols);
-  detail::with_pointers(arguments, {}, [&](const auto& in, const auto& out) {
+  {
     detail::nest_clock clock(made->nanoseconds, labels ? &*labels : nullptr);
-    executor.run(in, out, made->values, clock);
-  });
+    executor.run(arguments, span<const detail::output_memory>{}, made->values, clock);
+  }
   detail::debug_report::of_preparation(number_, *made);
   statistics_.evictions += own.keep(made);
   return made;
