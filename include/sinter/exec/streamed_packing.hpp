@@ -25,7 +25,7 @@ inline streamed_packing pack_streamed(dtype type, std::int64_t rows, std::int64_
                                       bool transposes_values, bool hides) {
   const planning::streamed_division block = planning::divide_scores(rows, columns);
   streamed_packing out;
-  out.packs_values = !planning::multiplies_in_place(rows, width, transposes_values);
+  out.packs_values = !planning::multiplies_in_place(rows, width, columns, transposes_values);
   out.keys = gemm_packed_elements(block.columns, depth);
   out.values = out.packs_values ? gemm_packed_elements(width, block.columns) : 0;
   out.bytes = planning::pieces_of(columns, block.columns) * (out.keys + out.values) *
