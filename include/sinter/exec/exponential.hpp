@@ -265,24 +265,24 @@ template <Floating T>
                           n);
 }
 
-/// 1 / (1 + e^-x) within 2.6 ULP where the result is a normal number, x >= -87.3 (f64: -708); below
-/// it is 0 or off by less than the least normal number.
+/// What 1 / (1 + e^-x) divides by. The quotient is within 2.6 ULP where it is a normal number, x >=
+/// -87.3 (f64: -708); below it is 0 or off by less than the least normal number.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> sigmoid_denominator(simd<T> x) {
   return simd<T>(T(1)) + detail::exp_of_negative<T>(x);
 }
 
-/// x / (1 + e^-x) within 2.6 ULP for x >= -87.3 (f64: -708); below it is -0 or off by less than
-/// 2^-119 (f64: 2^-1012). As the formula has it, silu(-inf) is NaN.
+/// What x / (1 + e^-x) divides by. The quotient is within 2.6 ULP for x >= -87.3 (f64: -708); below
+/// it is -0 or off by less than 2^-119 (f64: 2^-1012). As the formula has it, silu(-inf) is NaN.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> silu_denominator(simd<T> x) {
   return detail::one_plus_exp<T, detail::exponent::negative>(x);
 }
 
-/// x/2 (1 + tanh(u)) with u = sqrt(2/pi)(x + 0.044715 x^3), computed as x / (1 + e^-2u), which is
-/// the same function and does not cancel for negative x: off by less than 2 epsilon |x| for all x,
-/// and by less than 3 ULP for x >= -1.
-/// As the formula has it, gelu_tanh(-inf) is NaN.
+/// What gelu_tanh divides x by: x/2 (1 + tanh(u)) with u = sqrt(2/pi)(x + 0.044715 x^3) is the same
+/// function as x / (1 + e^-2u), which does not cancel for negative x. The quotient is off by less
+/// than 2 epsilon |x| for all x, and by less than 3 ULP for x >= -1. As the formula has it,
+/// gelu_tanh(-inf) is NaN.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> gelu_tanh_denominator(simd<T> x) {
   const simd<T> cubic =

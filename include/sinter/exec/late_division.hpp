@@ -55,7 +55,7 @@ constexpr int carried_values(const ir::region& r) {
   return out;
 }
 
-// Three registers of four times eight are left to constants and to the chain.
+// Four registers of each carried value leave 20 of 32 to constants and to the chain.
 template <ir::region R>
 inline constexpr bool divides_late =
     register_count >= 32 && late_node(R) >= 0 && carried_values(R) <= 3;

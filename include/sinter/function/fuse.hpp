@@ -80,8 +80,8 @@ class fused {
   /// shape differs, which allocates) or contiguous views (whose shape must be right). Without
   /// resizing, nothing is allocated after the first call. Throws like the call itself, shape_error
   /// also for a view of another shape or with strides, alias_error for memory of an argument that
-  /// is still read when the result is written. (Functions that the
-  /// first call traces keep a short list on the heap.)
+  /// is still read when the result is written. (Functions that the first call traces keep a short
+  /// list on the heap.)
   template <class... Out>
   auto into(Out&... outputs) {
     return [this, &outputs...]<detail::FusedArgument... A>(A&&... arguments) {
