@@ -77,14 +77,19 @@ template <Floating T, exponent Sign>
 inline constexpr T log2_e =
     T(Sign == exponent::positive ? 1.44269504088896341 : -1.44269504088896341);
 
+// x - n part, or -x - n part.
+template <Floating T, exponent Sign>
+[[gnu::always_inline]] inline simd<T> subtract_multiple(simd<T> x, simd<T> n, T part) {
+  return Sign == exponent::positive ? fma<T>(n, -part, x) : negative_fma<T>(n, part, x);
+}
+
 // x - n log 2, or -x - n log 2, after Cody and Waite: n times the first part of log 2 is exact.
 template <Floating T, exponent Sign>
 [[gnu::always_inline]] inline simd<T> subtract_log2(simd<T> x, simd<T> n) {
   constexpr bool narrow = sizeof(T) == 4;
   constexpr T first = narrow ? T(0.693359375) : T(6.93147180369123816490e-01);
-  const simd<T> r =
-      Sign == exponent::positive ? fma<T>(n, -first, x) : negative_fma<T>(n, first, x);
-  return fma<T>(n, narrow ? T(2.12194440e-4) : T(-1.90821492927058770002e-10), r);
+  return fma<T>(n, narrow ? T(2.12194440e-4) : T(-1.90821492927058770002e-10),
+                subtract_multiple<T, Sign>(x, n, first));
 }
 
 // (e^r - 1 - r)/r^2 for |r| <= log(2)/2 by Chebyshev interpolation; e^r is off by 9e-9 (f64:
@@ -146,7 +151,7 @@ inline constexpr bool has_table_of_powers<float> = true;
 
 // (e^r - 1 - r)/r^2 for |r| <= log(2)/32: r^2 times it is off by 5e-9.
 [[gnu::always_inline]] inline simd<float> exp_curve(simd<float> r) {
-  return fma<float>(r, simd<float>(0.166666667f), simd<float>(0.500009775f));
+  return polynomial<float>(r, 0.500009775, 0.166666667);
 }
 
 // 2^n e^r for |r| <= log(2)/32 and n, a multiple of 1/16 that `shifted` has in its low bits, after
@@ -225,8 +230,7 @@ template <Floating T, exponent Sign>
     const simd<T> n = shifted - magic;
     // With the float nearest to log 2, and with what that lacks.
     constexpr T log_2 = T(0x1.62e430p-1), lack = T(1.904654299957768e-09);
-    const simd<T> nearly = Sign == exponent::positive ? fma<T>(n, -log_2, limited)
-                                                      : negative_fma<T>(n, log_2, limited);
+    const simd<T> nearly = subtract_multiple<T, Sign>(limited, n, log_2);
     return one_plus_power(shifted, nearly, fma<T>(n, lack, nearly));
   }
   return simd<T>(T(1)) + signed_exp<T, Sign>(x);

@@ -60,14 +60,13 @@ template <ir::region R>
 inline constexpr bool divides_late =
     register_count >= 32 && late_node(R) >= 0 && carried_values(R) <= 3;
 
-template <ir::region R, int Node, class Values>
-[[gnu::always_inline]] inline void evaluate_one(Values& values, std::size_t u) {
-  values.template at<R.leaf_count + Node>(u) = value_of_node<R, Node>(values, u);
-}
+// Nodes of register u, from the first on.
 template <ir::region R, int First, class Values, std::size_t... Node>
 [[gnu::always_inline]] inline void evaluate_from(Values& values, [[maybe_unused]] std::size_t u,
                                                  std::index_sequence<Node...>) {
-  (evaluate_one<R, First + static_cast<int>(Node)>(values, u), ...);
+  ((values.template at<R.leaf_count + First + static_cast<int>(Node)>(u) =
+        value_of_node<R, First + static_cast<int>(Node)>(values, u)),
+   ...);
 }
 
 template <ir::region R, std::uint32_t Which, int U, class At>

@@ -212,8 +212,8 @@ class program {
    private:
     friend class program;
 
-    void find(detail::ready_call& found, span<const detail::argument_memory> arguments,
-              span<const std::int64_t> symbols);
+    detail::ready_call find(span<const detail::argument_memory> arguments,
+                            span<const std::int64_t> symbols);
 
     program& owner_;
     detail::taken_place place_;              // none where another call is in the thread's place

@@ -115,17 +115,16 @@ SINTER_INLINE program::prepared_call::prepared_call(program& owner,
     if (a >= 0 && arguments[static_cast<std::size_t>(a)].is_frozen)
       raise(graph_error("assign: argument " + std::to_string(a) +
                         " is frozen; expected an argument that may change"));
-  find(own_.emplace(), arguments, symbols);
-  ready_ = &*own_;
+  detail::ready_call found = find(arguments, symbols);
   // A class that is for this call alone is not for the next one.
-  if (!place_ || own_->shapes->report.out_of_time()) return;
-  place_->ready() = std::move(*own_);
-  ready_ = &place_->ready();
+  const bool stays = place_ && !found.shapes->report.out_of_time();
+  ready_ = &(stays ? place_->ready() : own_.emplace());
+  *ready_ = std::move(found);
 }
 
-SINTER_INLINE void program::prepared_call::find(detail::ready_call& found,
-                                                span<const detail::argument_memory> arguments,
-                                                span<const std::int64_t> symbols) {
+SINTER_INLINE detail::ready_call program::prepared_call::find(
+    span<const detail::argument_memory> arguments, span<const std::int64_t> symbols) {
+  detail::ready_call found;
   {
     const std::scoped_lock lock(owner_.mutex_);
     if (place_) owner_.clear(*place_);
@@ -143,10 +142,11 @@ SINTER_INLINE void program::prepared_call::find(detail::ready_call& found,
         found.plan->planned.plan, owner_.code_.kernels, owner_.arena_bytes_);
   const timeline::span step("bind executor");
   found.executor->bind(found.shapes->bound, arguments, symbols);
+  return found;
 }
 
 SINTER_INLINE program::prepared_call::~prepared_call() {
-  if (!own_ || ready_ != &*own_) return;
+  if (!own_) return;
   const std::scoped_lock lock(owner_.mutex_);
   owner_.give_back(*own_);
 }

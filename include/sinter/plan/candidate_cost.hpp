@@ -237,15 +237,8 @@ class candidate_cost {
                                                     std::max<std::int64_t>(1, columns)
                                               : g_.extent(shape[rank - 2]);
     const bool turned = std::ranges::any_of(resolve(g_, f.operands[1]).steps, scatters_last_axis);
-    return !multiplies_in_place(rows, columns, depth_of(f),
+    return !multiplies_in_place(rows, columns, g_.depth_of(f),
                                 turned != (g_.payload(f).attributes[1] != 0));
-  }
-
-  // Of a product.
-  std::int64_t depth_of(const form& f) const {
-    const value_class& a = g_[f.operands[0]];
-    const std::size_t rank = a.shape.size();
-    return g_.extent(a.shape[g_.payload(f).attributes[0] != 0 ? rank - 2 : rank - 1]);
   }
 
   // How many products of the nest read their left factor packed.
@@ -262,7 +255,7 @@ class candidate_cost {
   double body_work(const candidate& c, int v, const form& f) const {
     if (f.fused < 0 && f.code == ir::op::matmul) {
       const value_class& a = g_[f.operands[0]];
-      const double k = static_cast<double>(depth_of(f));
+      const double k = static_cast<double>(g_.depth_of(f));
       const value_class& b = g_[shares_right(f) ? resolve(g_, f.operands[1]).base : f.operands[1]];
       const double packing =
           packs(c, v, f) ? packing_work(a, machine_) + packing_work(b, machine_) : 0;
@@ -279,11 +272,11 @@ class candidate_cost {
     const std::size_t rank = scores.shape.size();
     const double n = static_cast<double>(g_.extent(g_[c.root].shape[rank - 1]));
     const double row_blocks = streamed_row_blocks(g_, scores);
-    const double column_blocks =
-        std::ceil(static_cast<double>(g_.extent(scores.shape[rank - 1])) / 512);
-    const bool packs_values = !multiplies_in_place(
-        static_cast<std::int64_t>(row_blocks) * 128, static_cast<std::int64_t>(n),
-        g_.extent(scores.shape[rank - 1]), c.weighted.transpose_values);
+    const std::int64_t columns = g_.extent(scores.shape[rank - 1]);
+    const double column_blocks = std::ceil(static_cast<double>(columns) / 512);
+    const bool packs_values =
+        !multiplies_in_place(static_cast<std::int64_t>(row_blocks) * 128,
+                             static_cast<std::int64_t>(n), columns, c.weighted.transpose_values);
     const double packed = (packs_values ? g_[c.weighted.values].elements * row_blocks : 0) +
                           g_[c.inside.factors[1]].elements * (row_blocks - 1);
     return 2 * machine_.flop * scores.elements * n * width_factor(scores.type) +

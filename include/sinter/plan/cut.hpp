@@ -331,7 +331,7 @@ class cut_enumeration {
         elements = g_[each.operands[0]].elements;
       cost += each.work * elements;
       if (each.code == ir::op::matmul && each.fused < 0)
-        cost += g_.machine().flop * 2 * value.elements * inner_extent(each);
+        cost += g_.machine().flop * 2 * value.elements * static_cast<double>(g_.depth_of(each));
     }
     for (int leaf : c.leaves) {
       if (g_[leaf].scalar()) continue;
@@ -345,13 +345,6 @@ class cut_enumeration {
                                           std::max(1.0, users_[static_cast<std::size_t>(base)]);
     }
     c.cost = rounded_cost(cost);
-  }
-
-  double inner_extent(const form& f) const {
-    const value_class& a = g_[f.operands[0]];
-    const std::size_t rank = a.shape.size();
-    const bool transposed = g_.payload(f).attributes[0] != 0;
-    return static_cast<double>(g_.extent(a.shape[transposed ? rank - 2 : rank - 1]));
   }
 
   // Values that somebody would have to store for this cut.

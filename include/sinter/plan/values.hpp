@@ -114,6 +114,14 @@ class value_graph {
   }
   std::int64_t extent(ir::dim d) const { return terms().dims.evaluate(d, terms().symbol_values); }
 
+  /// The depth of a product: the extent that its factors share.
+  std::int64_t depth_of(const form& product) const {
+    const value_class& a = (*this)[product.operands[0]];
+    const std::size_t rank = a.shape.size();
+    const bool transposed = payload(product).attributes[0] != 0;
+    return extent(a.shape[transposed ? rank - 2 : rank - 1]);
+  }
+
  private:
   enum : std::uint8_t { unseen, open, done };
 
