@@ -26,13 +26,13 @@ class row_runner {
 
   /// Does `program` consist of rows, and few enough commands for the list?
   static bool takes(const tile_program& program) {
+    const std::size_t fetches =
+        program.prefetched.size() * static_cast<std::size_t>(program.prefetch_steps);
     return program.tile_rows == 1 && !program.split &&
-           program.operands.size() + program.commands.size() + 2 * program.reductions.size() +
-                   program.prefetched.size() <=
+           program.operands.size() + program.commands.size() + program.reductions.size() +
+                   fetches <=
                most_places &&
-           program.commands.size() * (1 + program.prefetched.size()) +
-                   2 * program.reductions.size() <=
-               most_calls;
+           program.commands.size() + fetches <= most_calls;
   }
 
   /// `tile`: began, of a program that `takes` accepts.
@@ -71,24 +71,25 @@ class row_runner {
     map_steps,
     map_reduce,
     reduce,
-    identity,
-    finish,
     store,
     fetch,
     other
   };
+  struct alignas(std::max_align_t) accumulator_memory {
+    std::byte bytes[sizeof(argmax_state<double>)];  // the largest one
+  };
   struct call {
     call_kind kind;
-    std::uint8_t size;                    // store: bytes of the element; fetch: streams
-    std::uint16_t from, to, accumulator;  // places
-    ir::run_mode mode;                    // map_rows, map_steps
-    std::int64_t count;                   // elements of map; fetch: bytes of each stream
+    std::uint8_t size;                 // store: bytes of the element; fetch: streams
+    std::uint16_t from, to, result;    // places
+    ir::run_mode mode;                 // map_rows, map_steps, map_reduce
+    std::int64_t count;                // elements; fetch: bytes of each stream
+    const reduction_kernels* kernels;  // reduce, map_reduce
     union {
       ir::map_function map;
       ir::map_rows_function map_rows;
       const ir::instruction* fused;
       ir::map_reduce_function map_reduce;
-      const reduction_kernels* kernels;
       const command* source;
     };
   };
@@ -141,13 +142,11 @@ class row_runner {
     int fetched = 0;
     add_list(p_.row_lists[0]);
     for (std::size_t phase = 0; phase < p_.phase_lists.size(); ++phase) {
-      add_reductions(static_cast<int>(phase), call_kind::identity);
       const command_range list = p_.phase_lists[phase];
       for (int i = list.first; i < list.last; ++i) {
         if (fetched < p_.prefetch_steps) add_fetch(fetched++);
         add_command(p_.commands[static_cast<std::size_t>(i)]);
       }
-      add_reductions(static_cast<int>(phase), call_kind::finish);
       if (phase + 1 < p_.phase_lists.size()) add_list(p_.row_lists[phase + 1]);
     }
     if (!ends_together_) add_list(p_.row_lists.back());
@@ -202,11 +201,6 @@ class row_runner {
     if (keeps) slot_places_[slot_place_count_++] = place;
     return place;
   }
-  // Where the first row of the tile is accumulated.
-  std::uint16_t add_accumulator(const bound_reduction& r) {
-    return r.in_place ? add_place(r.result)
-                      : add_place(tile_.accumulator(r, tile_.accumulators_, 0), 0);
-  }
 
   // Bytes from a row to the next. What a tile keeps stays where it is.
   std::int64_t step_of(const location& l) const {
@@ -260,23 +254,10 @@ class row_runner {
       case call_kind::map_steps: out.mode = c.mode, out.fused = c.fused; return;
       default: break;
     }
+    if (c.kind == command_kind::map_reduce) out.mode = c.mode, out.map_reduce = c.reducing;
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
-    out.accumulator = add_accumulator(r);
-    if (c.kind == command_kind::map_reduce)
-      out.mode = c.mode, out.map_reduce = c.reducing;
-    else
-      out.kernels = r.kernels;
-  }
-
-  void add_reductions(int phase, call_kind kind) {
-    for (const bound_reduction& r : p_.reductions) {
-      if (r.phase != phase || !r.result.valid()) continue;
-      if (kind == call_kind::finish && r.in_place) continue;
-      call& c = add(kind);
-      c.kernels = r.kernels;
-      c.accumulator = add_accumulator(r);
-      if (kind == call_kind::finish) c.to = add_place(r.result);
-    }
+    out.kernels = r.kernels;
+    out.result = add_place(r.result);
   }
 
   // A part of the next row of every stream that is fetched: one call for all that are as wide.
@@ -313,11 +294,15 @@ class row_runner {
         c.fused->run_steps(*c.fused->steps, c.count, c.mode, from, places_[c.to]);
         return;
       case call_kind::map_reduce:
-        c.map_reduce(c.count, c.mode.fetching, from, places_[c.to], places_[c.accumulator]);
+        c.kernels->identity(1, accumulator_.bytes);
+        c.map_reduce(c.count, c.mode.fetching, from, places_[c.to], accumulator_.bytes);
+        c.kernels->finish(1, accumulator_.bytes, places_[c.result]);
         return;
-      case call_kind::reduce: c.kernels->row(c.count, *from, places_[c.accumulator]); return;
-      case call_kind::identity: c.kernels->identity(1, places_[c.accumulator]); return;
-      case call_kind::finish: c.kernels->finish(1, places_[c.accumulator], places_[c.to]); return;
+      case call_kind::reduce:
+        c.kernels->identity(1, accumulator_.bytes);
+        c.kernels->row(c.count, *from, accumulator_.bytes);
+        c.kernels->finish(1, accumulator_.bytes, places_[c.result]);
+        return;
       case call_kind::store: std::memcpy(places_[c.to], *from, c.size); return;
       case call_kind::fetch:
         for (std::size_t k = 0; k < c.size; ++k) fetch_lines(places_[c.from + k], c.count);
@@ -345,6 +330,7 @@ class row_runner {
   std::array<std::int64_t, most_places + places_at_once> steps_;
   std::array<call, most_calls> calls_;
   std::array<std::uint16_t, most_places> slot_places_;  // which move with the rows
+  accumulator_memory accumulator_;                      // of the reduction that runs
   std::size_t place_count_ = 0, call_count_ = 0, slot_place_count_ = 0;
   std::size_t row_places_ = 0, row_calls_ = 0;  // of each row; the others are for many
   bool asks_tile_ = false;                      // some commands need to know the row
