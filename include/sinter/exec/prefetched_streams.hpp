@@ -44,7 +44,7 @@ inline void choose_prefetched(const tile_schedule& s, tile_program& p) {
     c.mode.fetching =
         from_memory &&
         (runs_steps(c) || (kernels_fetch && can_fetch(c) && detail::walks_memory(p, c)));
-  if (streams_by && commands > 1 && from_memory)
+  if (streams_by && commands > 1 && from_memory && tiles_gain_from_fetching())
     for (int i = 0; i < static_cast<int>(p.streams.size()); ++i) {
       const stream& each = p.streams[static_cast<std::size_t>(i)];
       if (each.buffer < 0 || each.extent() != value_class::full || each.invariant ||

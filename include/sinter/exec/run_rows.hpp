@@ -75,9 +75,6 @@ class row_runner {
     fetch,
     other
   };
-  struct alignas(std::max_align_t) accumulator_memory {
-    std::byte bytes[sizeof(argmax_state<double>)];  // the largest one
-  };
   struct call {
     call_kind kind;
     std::uint8_t size;                 // store: bytes of the element; fetch: streams
@@ -294,21 +291,23 @@ class row_runner {
         c.fused->run_steps(*c.fused->steps, c.count, c.mode, from, places_[c.to]);
         return;
       case call_kind::map_reduce:
-        c.kernels->identity(1, accumulator_.bytes);
-        c.map_reduce(c.count, c.mode.fetching, from, places_[c.to], accumulator_.bytes);
-        c.kernels->finish(1, accumulator_.bytes, places_[c.result]);
-        return;
-      case call_kind::reduce:
-        c.kernels->identity(1, accumulator_.bytes);
-        c.kernels->row(c.count, *from, accumulator_.bytes);
-        c.kernels->finish(1, accumulator_.bytes, places_[c.result]);
-        return;
+      case call_kind::reduce: reduce(c, from); return;
       case call_kind::store: std::memcpy(places_[c.to], *from, c.size); return;
       case call_kind::fetch:
         for (std::size_t k = 0; k < c.size; ++k) fetch_lines(places_[c.from + k], c.count);
         return;
       case call_kind::other: tile_.execute(*c.source); return;
     }
+  }
+
+  // A whole reduction of a row.
+  void reduce(const call& c, const void* const* from) {
+    c.kernels->identity(1, accumulator_);
+    if (c.kind == call_kind::map_reduce)
+      c.map_reduce(c.count, c.mode.fetching, from, places_[c.to], accumulator_);
+    else
+      c.kernels->row(c.count, *from, accumulator_);
+    c.kernels->finish(1, accumulator_, places_[c.result]);
   }
 
   // The places of every call to the next row, in whole vectors. (With this and `fetch_lines`, layer
@@ -330,7 +329,8 @@ class row_runner {
   std::array<std::int64_t, most_places + places_at_once> steps_;
   std::array<call, most_calls> calls_;
   std::array<std::uint16_t, most_places> slot_places_;  // which move with the rows
-  accumulator_memory accumulator_;                      // of the reduction that runs
+  // Of the reduction that runs; that of argmax is the largest.
+  alignas(argmax_state<double>) std::byte accumulator_[sizeof(argmax_state<double>)];
   std::size_t place_count_ = 0, call_count_ = 0, slot_place_count_ = 0;
   std::size_t row_places_ = 0, row_calls_ = 0;  // of each row; the others are for many
   bool asks_tile_ = false;                      // some commands need to know the row

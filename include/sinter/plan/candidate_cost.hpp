@@ -191,9 +191,9 @@ class candidate_cost {
   bool keeps_left(const cut& c) const {
     const value_class& a = g_[c.factors[0]];
     const std::size_t rank = a.shape.size();
-    const bool transposed = cuts_.transposes_left(c);
-    const auto rows = static_cast<double>(g_.extent(a.shape[rank - (transposed ? 1 : 2)]));
-    const auto depth = static_cast<double>(g_.extent(a.shape[rank - (transposed ? 2 : 1)]));
+    const auto rows =
+        static_cast<double>(g_.extent(a.shape[rank - (cuts_.transposes_left(c) ? 1 : 2)]));
+    const auto depth = static_cast<double>(g_.depth_of(cuts_.product_form(c)));
     return std::min(256.0, rows) * depth * static_cast<double>(size_of(a.type)) <=
            static_cast<double>(packed_limit);
   }
