@@ -64,12 +64,17 @@ T finished(monoid m, const void* accumulator) {
   return result;
 }
 
+// By an accumulator, and as a whole row: the same bits.
 template <class T>
 T reduce_row(monoid m, std::int64_t n, const T* x) {
   double accumulator;  // or what is not larger
   kernels<T>(m).identity(1, &accumulator);
   kernels<T>(m).row(n, x, &accumulator);
-  return finished<T>(m, &accumulator);
+  const T result = finished<T>(m, &accumulator);
+  T whole;
+  kernels<T>(m).whole_row(n, x, &whole);
+  CHECK(std::memcmp(&whole, &result, sizeof(T)) == 0);
+  return result;
 }
 
 template <class T>
@@ -77,8 +82,10 @@ std::int64_t argmax_of(std::int64_t n, const T* x) {
   exec::argmax_state<T> state;
   kernels<T>(monoid::argmax).identity(1, &state);
   kernels<T>(monoid::argmax).row(n, x, &state);
-  std::int64_t index = -1;
+  std::int64_t index = -1, whole = -2;
   kernels<T>(monoid::argmax).finish(1, &state, &index);
+  kernels<T>(monoid::argmax).whole_row(n, x, &whole);
+  CHECK(whole == index);
   return index;
 }
 

@@ -24,8 +24,9 @@ inline bool streams_gain_from_fetching() {
 }
 
 /// Does it gain to fetch the next tile while several commands work on this one? Where the hardware
-/// sees no steady stream it does, but on AMD's Zen 3 and 4 (EPYC, Zen 4: layer norm over 12 MB takes
-/// 210 ns per row without and 290 with it, in L2 170 either way; Zen 5: 290 without and 150 with).
+/// sees no steady stream it does, but on AMD's Zen 3 and 4 (EPYC, Zen 4: layer norm over 12 MB
+/// takes 210 ns per row without and 290 with it, in L2 170 either way; Zen 5: 290 without and 150
+/// with).
 inline bool tiles_gain_from_fetching() {
 #if defined(__x86_64__) || defined(__i386__)
   return __builtin_cpu_is("amdfam19h") == 0;

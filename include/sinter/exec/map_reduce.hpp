@@ -22,7 +22,7 @@ namespace sinter::inline SINTER_ABI::exec {
 /// Allocates nothing.
 template <monoid M, ir::region R>
 void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operands, void* result,
-                       void* accumulator) {
+                       void* accumulator, void* whole_row) {
   using T = detail::region_type<R>;
   static_assert(!detail::result_is_truth<R>, "truth values have no sum");
   constexpr int at_once = detail::registers_at_once;
@@ -86,9 +86,11 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
     store<T>(last, x);
     all = detail::combine<M>(all, load_part<T>(last, rest, detail::identity_of<M, T>()));
   }
-  using total = accumulator_type<M, T>;
-  auto& target = *static_cast<total*>(accumulator);
-  target = detail::combine_single<M>(target, static_cast<total>(detail::reduce_all<M, T>(all)));
+  const T row = detail::reduce_all<M, T>(all);
+  if (whole_row != nullptr)
+    *static_cast<T*>(whole_row) = detail::result_of_row<M, T>(row);
+  else
+    detail::add_row<M, T>(row, accumulator);
 }
 
 /// The kernels of a region of a traced graph.

@@ -173,15 +173,35 @@ T reduce_row(std::int64_t n, const T* x) {
   }
 }
 
+// What a row, or a part of it, was reduced to, into an accumulator.
 template <monoid M, class T>
-void row_kernel(std::int64_t n, const void* x, void* accumulator) {
+void add_row(T row, void* accumulator) {
   using total = accumulator_type<M, T>;
   auto& target = *static_cast<total*>(accumulator);
-  const T row = reduce_row<M>(n, static_cast<const T*>(x));
   if constexpr (Floating<T>)
     target = combine_single<M>(target, static_cast<total>(row));
   else
     target = combine<M>(target, row);
+}
+
+// The same as the identity, a row and the end of an accumulator, which take half the time of a row
+// that is a line long: each waits for what the one before it has stored.
+template <monoid M, class T>
+T result_of_row(T row) {
+  if constexpr (Floating<T>)
+    return combine_single<M>(identity_of<M, T>(), row);
+  else
+    return combine<M>(identity_of<M, T>(), row);
+}
+
+template <monoid M, class T>
+void row_kernel(std::int64_t n, const void* x, void* accumulator) {
+  add_row<M, T>(reduce_row<M>(n, static_cast<const T*>(x)), accumulator);
+}
+
+template <monoid M, class T>
+void whole_row_kernel(std::int64_t n, const void* x, void* result) {
+  *static_cast<T*>(result) = result_of_row<M, T>(reduce_row<M>(n, static_cast<const T*>(x)));
 }
 
 // A register into as many accumulators.
@@ -315,6 +335,13 @@ void argmax_row(std::int64_t n, const void* x, void* accumulator) {
 }
 
 template <class T>
+void argmax_whole_row(std::int64_t n, const void* x, void* result) {
+  argmax_state<T> state{};
+  argmax_row<T>(n, x, &state);
+  *static_cast<std::int64_t*>(result) = state.index;
+}
+
+template <class T>
 void argmax_column(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
                    void* accumulator) {
   const auto* element = static_cast<const T*>(x);
@@ -364,15 +391,11 @@ constexpr int lanes_of() {
 template <monoid M, class T>
 constexpr reduction_kernels reduction_of() {
   if constexpr (M == monoid::argmax)
-    return {&argmax_row<T>,
-            &argmax_column<T>,
-            &argmax_combine<T>,
-            &argmax_identity<T>,
-            &argmax_finish<T>,
-            sizeof(argmax_state<T>),
-            1};
+    return {&argmax_row<T>,      &argmax_whole_row<T>, &argmax_column<T>,       &argmax_combine<T>,
+            &argmax_identity<T>, &argmax_finish<T>,    sizeof(argmax_state<T>), 1};
   else
     return {&row_kernel<M, T>,
+            &whole_row_kernel<M, T>,
             &column_kernel<M, T>,
             &combine_kernel<M, accumulator_type<M, T>>,
             &identity_kernel<M, accumulator_type<M, T>>,

@@ -58,6 +58,8 @@ inline constexpr std::int64_t column_block_rows = 32;
 
 /// Combines n contiguous elements x into *accumulator.
 using row_reduce_function = void (*)(std::int64_t n, const void* x, void* accumulator);
+/// *result = what n contiguous elements x are reduced to, as if one accumulator had seen them.
+using whole_row_function = void (*)(std::int64_t n, const void* x, void* result);
 /// accumulator[j] = accumulator[j] op x[i][j] over all rows i; row_stride counts elements.
 using column_reduce_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
                                         std::int64_t row_stride, void* accumulator);
@@ -72,6 +74,7 @@ using finish_function = void (*)(std::int64_t n, const void* accumulator, void* 
 /// All functions of one monoid for one dtype, with the size of its accumulator.
 struct reduction_kernels {
   row_reduce_function row;
+  whole_row_function whole_row;
   column_reduce_function column;
   combine_function combine;
   identity_function identity;

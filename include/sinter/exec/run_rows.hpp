@@ -77,16 +77,16 @@ class row_runner {
   };
   struct call {
     call_kind kind;
-    std::uint8_t size;                 // store: bytes of the element; fetch: streams
-    std::uint16_t from, to, result;    // places
-    ir::run_mode mode;                 // map_rows, map_steps, map_reduce
-    std::int64_t count;                // elements; fetch: bytes of each stream
-    const reduction_kernels* kernels;  // reduce, map_reduce
+    std::uint8_t size;               // store: bytes of the element; fetch: streams
+    std::uint16_t from, to, result;  // places
+    ir::run_mode mode;               // map_rows, map_steps, map_reduce
+    std::int64_t count;              // elements; fetch: bytes of each stream
     union {
       ir::map_function map;
       ir::map_rows_function map_rows;
       const ir::instruction* fused;
       ir::map_reduce_function map_reduce;
+      whole_row_function whole_row;
       const command* source;
     };
   };
@@ -251,9 +251,11 @@ class row_runner {
       case call_kind::map_steps: out.mode = c.mode, out.fused = c.fused; return;
       default: break;
     }
-    if (c.kind == command_kind::map_reduce) out.mode = c.mode, out.map_reduce = c.reducing;
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
-    out.kernels = r.kernels;
+    if (c.kind == command_kind::map_reduce)
+      out.mode = c.mode, out.map_reduce = c.reducing;
+    else
+      out.whole_row = r.kernels->whole_row;
     out.result = add_place(r.result);
   }
 
@@ -291,23 +293,15 @@ class row_runner {
         c.fused->run_steps(*c.fused->steps, c.count, c.mode, from, places_[c.to]);
         return;
       case call_kind::map_reduce:
-      case call_kind::reduce: reduce(c, from); return;
+        c.map_reduce(c.count, c.mode.fetching, from, places_[c.to], nullptr, places_[c.result]);
+        return;
+      case call_kind::reduce: c.whole_row(c.count, *from, places_[c.result]); return;
       case call_kind::store: std::memcpy(places_[c.to], *from, c.size); return;
       case call_kind::fetch:
         for (std::size_t k = 0; k < c.size; ++k) fetch_lines(places_[c.from + k], c.count);
         return;
       case call_kind::other: tile_.execute(*c.source); return;
     }
-  }
-
-  // A whole reduction of a row.
-  void reduce(const call& c, const void* const* from) {
-    c.kernels->identity(1, accumulator_);
-    if (c.kind == call_kind::map_reduce)
-      c.map_reduce(c.count, c.mode.fetching, from, places_[c.to], accumulator_);
-    else
-      c.kernels->row(c.count, *from, accumulator_);
-    c.kernels->finish(1, accumulator_, places_[c.result]);
   }
 
   // The places of every call to the next row, in whole vectors. (With this and `fetch_lines`, layer
@@ -329,8 +323,6 @@ class row_runner {
   std::array<std::int64_t, most_places + places_at_once> steps_;
   std::array<call, most_calls> calls_;
   std::array<std::uint16_t, most_places> slot_places_;  // which move with the rows
-  // Of the reduction that runs; that of argmax is the largest.
-  alignas(argmax_state<double>) std::byte accumulator_[sizeof(argmax_state<double>)];
   std::size_t place_count_ = 0, call_count_ = 0, slot_place_count_ = 0;
   std::size_t row_places_ = 0, row_calls_ = 0;  // of each row; the others are for many
   bool asks_tile_ = false;                      // some commands need to know the row

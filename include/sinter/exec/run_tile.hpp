@@ -13,8 +13,8 @@
 #include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/copy.hpp>
 #include <sinter/exec/fetch_ahead.hpp>
+#include <sinter/exec/positions.hpp>
 #include <sinter/exec/random.hpp>
-#include <sinter/exec/scalar.hpp>
 #include <sinter/exec/strided_runs.hpp>
 #include <sinter/exec/tile_program.hpp>
 #include <sinter/plan/division.hpp>
@@ -353,7 +353,8 @@ class tile_runner {
     std::byte* const to = accumulator(r, accumulators_, 0);
     const std::int64_t to_step = height_ > 1 ? accumulator(r, accumulators_, 1) - to : 0;
     for_each_row(c, operands, height_, [&](const void* const* from, std::int64_t row) {
-      c.reducing(width_, c.mode.fetching, from, address(c.target, row), to + row * to_step);
+      c.reducing(width_, c.mode.fetching, from, address(c.target, row), to + row * to_step,
+                 nullptr);
     });
   }
 
@@ -454,13 +455,10 @@ class tile_runner {
   }
 
   void write_iota(const command& c) {
-    dispatch_words(c.type, [&]<class T>(std::type_identity<T>) {
-      for_each_position(
-          c, [](std::byte* to, std::int64_t first, std::int64_t stride, std::int64_t count) {
-            auto* out = reinterpret_cast<T*>(to);
-            for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(first + i * stride);
-          });
-    });
+    for_each_position(
+        c, [&](std::byte* to, std::int64_t first, std::int64_t stride, std::int64_t count) {
+          write_positions(c.type, first, stride, count, to);
+        });
   }
 
   void write_random(const command& c, const location& key) {

@@ -115,10 +115,11 @@ struct map_run {
 using map_rows_function = void (*)(const map_run& run, const void* const* operands, void* result);
 
 // Runs a region over `count` consecutive elements of a row and combines what it computes into
-// *accumulator, in the order in which a reduction of the stored values would. Writes the values to
-// result as well, unless that is nullptr. `fetching`: see run_mode.
+// *accumulator, in the order in which a reduction of the stored values would; or, if these elements
+// are the whole row, writes their reduction to *whole, which is nullptr otherwise. Writes the
+// values to result as well, unless that is nullptr. `fetching`: see run_mode.
 using map_reduce_function = void (*)(std::int64_t count, bool fetching, const void* const* operands,
-                                     void* result, void* accumulator);
+                                     void* result, void* accumulator, void* whole);
 
 // Runs a region over `columns` consecutive elements in each of at most 32 rows and combines what it
 // computes into one accumulator per column, in the order in which a reduction of the stored values
