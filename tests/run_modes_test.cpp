@@ -14,6 +14,7 @@
 #include "support/lowered_graph.hpp"
 #include <sinter/exec/lowered_text.hpp>
 #include <sinter/exec/map_reduce.hpp>
+#include <sinter/exec/placed_tile.hpp>
 #include <sinter/exec/sole_map.hpp>
 #include <sinter/exec/verify_lowered.hpp>
 
@@ -243,6 +244,51 @@ TEST_CASE("a program that is one map over memory runs as that, without tiles") {
       noise({20, 30}, 2))));
   CHECK(!is_sole(test_support::make_case(
       "", [](auto x) { return sinter::sum(x + x, -1); }, noise({30, 200}))));
+}
+
+TEST_CASE("a program that is one tile runs with places found when it is bound") {
+  const auto are_placed = [](auto f, const auto&... x) {
+    const bound_plan bound = checked(test_support::make_case("", f, x...), no_limit);
+    const auto is_placed = [](const exec::tile_program& p) {
+      exec::placed_tile placed;
+      placed.reserve(p);
+      return placed.bind(p);
+    };
+    return std::ranges::all_of(bound.plan.nests, [&](const exec::lowered_nest& nest) {
+      if (const auto* products = std::get_if<exec::lowered_products>(&nest))
+        return is_placed(products->parts.at(0).rest);
+      const auto* tiles = std::get_if<exec::lowered_tiles>(&nest);
+      return tiles == nullptr || is_placed(tiles->program);
+    });
+  };
+  const auto deviation = [](auto x) {
+    const auto d = x - sinter::max(x, -1, sinter::keep_dims);
+    return d / (sinter::sum(d * d, -1, sinter::keep_dims) + 1.0f);
+  };
+  const auto rows = [](auto x) {  // several values per row, one of them an index
+    return sinter::outputs(sinter::max(x, -1), sinter::argmax(x, -1), sinter::sum(x * x, -1));
+  };
+  const auto counted = [](auto x) { return x * sinter::iota_like(x, -1) + x; };
+  // Of powers of two, so that no order of additions rounds.
+  const auto layer = [](auto x, auto w, auto b) {
+    const auto power = [](auto y) { return sinter::where(y > 0.0f, 0.5f, -2.0f); };
+    return sinter::relu(sinter::matmul(power(x), power(w)) + b) * 2.0f;
+  };
+  for (const dtype type : {dtype::f32, dtype::f64})
+    for (const sinter::shape_vector& shape :
+         {sinter::shape_vector{16, 10}, sinter::shape_vector{1, 64}, sinter::shape_vector{7, 1},
+          sinter::shape_vector{10}, sinter::shape_vector{3, 67}}) {
+      CAPTURE(sinter::to_string(shape));
+      CHECK(are_placed(deviation, noise(type, shape, 1)));
+      CHECK(are_placed(rows, noise(type, shape, 1)));
+      CHECK(are_placed(counted, noise(type, shape, 1)));
+    }
+  CHECK(are_placed(layer, noise({16, 20}), noise({20, 64}, 2), noise({64}, 3)));
+  CHECK(are_placed(layer, noise({5, 20}), noise({20, 17}, 2), noise({17}, 3)));
+  CHECK(!are_placed(deviation, noise({64, 2000})));
+  CHECK(!are_placed(layer, noise({300, 20}), noise({20, 64}, 2), noise({64}, 3)));
+  CHECK(!are_placed([](auto x) { return sinter::transpose(x) * sinter::transpose(x) + 1.0f; },
+                    noise({24, 24})));
 }
 
 TEST_CASE("what follows the phases of long rows is done for many at once") {

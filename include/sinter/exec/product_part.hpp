@@ -14,6 +14,7 @@
 
 #include <sinter/exec/bind_tile.hpp>
 #include <sinter/exec/gemm.hpp>
+#include <sinter/exec/placed_tile.hpp>
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/product_operand.hpp>
 #include <sinter/exec/right_operand.hpp>
@@ -58,6 +59,7 @@ class product_part {
         right_.emplace_back(kernels, nest, static_cast<std::size_t>(s.access), s.attribute != 0,
                             type_, first_copy + static_cast<int>(right_.size()));
     detail::require_step(right_.size() <= most_products, nest, "more than two products");
+    placed_rest_.reserve(rest_.program());
   }
 
   /// The dtype of the nest's product, and so of its operands.
@@ -134,6 +136,7 @@ class product_part {
     rest_.bind(at, request);
     const tile_program& p = rest_.program();
     has_rest_ = p.does_anything();
+    placed_rest_.bind(p);
 
     blocks_offset_ = round_to_lines(p.scratch_bytes);
     block_bytes_ = round_to_lines(static_cast<std::size_t>(rows * most_columns()) * size_of(type_));
@@ -200,6 +203,9 @@ class product_part {
                 std::span<const external_block> products, std::int64_t rows,
                 std::int64_t columns) const {
     if (!has_rest_) return;
+    const walk& axes = rest_.program().axes;
+    if (placed_rest_.is_bound() && rows == axes.rows && columns == axes.columns)
+      return placed_rest_.run(memory.bases, scratch, products);
     tile_runner rest(rest_.program(), memory.bases, scratch);
     rest.begin();
     for (std::size_t k = 0; k < products.size(); ++k) rest.set_external(products[k], k);
@@ -276,6 +282,7 @@ class product_part {
   dtype type_;
   gemm_function multiply_;
   bound_tile rest_;
+  placed_tile placed_rest_;          // the same, if it is one tile
   std::deque<right_operand> right_;  // in place: operands refer to parts of themselves
   std::int64_t m_ = 0, n_ = 0, k_ = 0;
   gemm_blocks grid_{};

@@ -11,6 +11,7 @@
 #include <sinter/exec/bind_tile.hpp>
 #include <sinter/exec/lowered.hpp>
 #include <sinter/exec/parallel.hpp>
+#include <sinter/exec/placed_tile.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_rows.hpp>
 #include <sinter/exec/run_tile.hpp>
@@ -27,7 +28,9 @@ class tile_nest {
       : nest_(&nest),
         tile_(kernels, nest,
               analyze_tile(plan, nest, nest.inner_axes > 0 ? geometry::rows : geometry::free,
-                           all_stores(nest), -1, -1)) {}
+                           all_stores(nest), -1, -1)) {
+    placed_.reserve(tile_.program());
+  }
 
   /// `destination`: where the only store of a copy goes, if not simply into its buffer.
   memory_need bind(const binding& at, const strided_view* destination = nullptr) {
@@ -40,6 +43,7 @@ class tile_nest {
     divide();
     sole_map_ = sole_map(tile_.program());
     if (sole_map_ != nullptr) return {};
+    placed_.bind(tile_.program());
     memory_need out;
     out.per_thread = round_to_lines(tile_.program().scratch_bytes);
     if (tile_.program().split)
@@ -72,6 +76,7 @@ class tile_nest {
     if (sole_map_ != nullptr)
       return for_each_part(
           first, last, [&](auto... part) { run_sole_map(p, *sole_map_, memory.bases, part...); });
+    if (placed_.is_bound()) return placed_.run(memory.bases, memory.scratch(thread));
     tile_runner runner(p, memory.bases, memory.scratch(thread));
     runner.begin();
     for_each_part(
@@ -157,6 +162,7 @@ class tile_nest {
   const planning::nest* nest_;
   bound_tile tile_;
   const command* sole_map_ = nullptr;  // that of the bound program, if it is one
+  placed_tile placed_;                 // or all of it, if that is one tile
   std::int64_t rows_per_task_ = 1, columns_per_task_ = 1, row_tasks_ = 1, column_tasks_ = 1;
 };
 
