@@ -218,4 +218,15 @@ TEST_CASE("in fused functions, with numbers as operands and random masks") {
   CHECK(zeros < 15);
 }
 
+TEST_CASE("what relu read is not kept for its gradient, which reads what it gave") {
+  auto f = sn::fuse([](auto x, auto w, auto v) {
+    const auto y = sn::matmul(sn::relu(sn::matmul(x, w)), v);
+    return sn::outputs(sn::gradients(sn::mean(sn::square(y)), w, v));
+  });
+  const sn::tensor<float, 2> x(16, 24), w(24, 32), v(32, 8);
+  const std::string told = f.explain(x, w, v);
+  CHECK(told.find("fused{less where}") != std::string::npos);
+  CHECK(told.find("fused{relu less where}") == std::string::npos);
+}
+
 }  // namespace recompute_test

@@ -128,7 +128,14 @@ constexpr auto library_regions(dtype type) {
     const int first = turned_second.add_node(op::mul, a, c);
     turned_second.add_node(op::add, first, turned_second.add_node(op::mul, b, s));
   }
-  return std::array<ir::traced_region, 15>{{{scale_shift},
+  // g where 0 < y: the gradient of y = relu(x), of y, so that x need not be kept for it.
+  ir::region relu_gradient = empty;
+  {
+    const int zero = relu_gradient.add_leaf(true), y = relu_gradient.add_leaf(false);
+    const int g = relu_gradient.add_leaf(false);
+    relu_gradient.add_node(op::where, relu_gradient.add_node(op::less, zero, y), g, zero);
+  }
+  return std::array<ir::traced_region, 16>{{{scale_shift},
                                             {multiply_then_add},
                                             {center_scale},
                                             {exp_shifted, true},
@@ -142,7 +149,8 @@ constexpr auto library_regions(dtype type) {
                                             {inverse_deviation},
                                             {squared_difference, true, false, true},
                                             {turned_first},
-                                            {turned_second}}};
+                                            {turned_second},
+                                            {relu_gradient}}};
 }
 
 /// The library's instructions for T (float or double).
