@@ -20,6 +20,7 @@
 #include <sinter/exec/right_operand.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
+#include <sinter/exec/sole_map.hpp>
 #include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -136,7 +137,8 @@ class product_part {
     rest_.bind(at, request);
     const tile_program& p = rest_.program();
     has_rest_ = p.does_anything();
-    placed_rest_.bind(p);
+    sole_rest_ = sole_map(p);
+    if (sole_rest_ == nullptr) placed_rest_.bind(p);
 
     blocks_offset_ = round_to_lines(p.scratch_bytes);
     block_bytes_ = round_to_lines(static_cast<std::size_t>(rows * most_columns()) * size_of(type_));
@@ -203,13 +205,16 @@ class product_part {
                 std::span<const external_block> products, std::int64_t rows,
                 std::int64_t columns) const {
     if (!has_rest_) return;
+    const auto [at, pitch, row, column] = products[0];
+    if (sole_rest_ != nullptr)
+      return run_sole_map(rest_.program(), *sole_rest_, memory.bases, products, row, row + rows,
+                          column, column + columns);
     const walk& axes = rest_.program().axes;
     if (placed_rest_.is_bound() && rows == axes.rows && columns == axes.columns)
       return placed_rest_.run(memory.bases, scratch, products);
     tile_runner rest(rest_.program(), memory.bases, scratch);
     rest.begin();
     for (std::size_t k = 0; k < products.size(); ++k) rest.set_external(products[k], k);
-    const auto [at, pitch, row, column] = products[0];
     rest.run_all(row, row + rows, column, column + columns);
   }
 
@@ -282,8 +287,9 @@ class product_part {
   dtype type_;
   gemm_function multiply_;
   bound_tile rest_;
-  placed_tile placed_rest_;          // the same, if it is one tile
-  std::deque<right_operand> right_;  // in place: operands refer to parts of themselves
+  const command* sole_rest_ = nullptr;  // all of it, if it is one map,
+  placed_tile placed_rest_;             // or one tile
+  std::deque<right_operand> right_;     // in place: operands refer to parts of themselves
   std::int64_t m_ = 0, n_ = 0, k_ = 0;
   gemm_blocks grid_{};
   int destination_ = -1;  // number of a store

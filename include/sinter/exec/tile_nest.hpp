@@ -74,8 +74,9 @@ class tile_nest {
                  int thread) const {
     const tile_program& p = tile_.program();
     if (sole_map_ != nullptr)
-      return for_each_part(
-          first, last, [&](auto... part) { run_sole_map(p, *sole_map_, memory.bases, part...); });
+      return for_each_part(first, last, [&](auto... part) {
+        run_sole_map(p, *sole_map_, memory.bases, {}, part...);
+      });
     if (placed_.is_bound()) return placed_.run(memory.bases, memory.scratch(thread));
     tile_runner runner(p, memory.bases, memory.scratch(thread));
     runner.begin();
