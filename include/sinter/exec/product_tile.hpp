@@ -48,8 +48,8 @@ struct tile_target {
 /// registers of columns of `right`, which gives registers so. Of the last register `rest` lanes
 /// belong to C. Loops that are not unrolled here leave the sums in memory.
 template <int R, int W, Floating T, class Left, class Right>
-[[gnu::noinline]] void multiply_tile(std::int64_t depth, Left left, Right right, tile_target<T> c,
-                                     std::int64_t rest) {
+[[gnu::always_inline]] inline void multiply_one_tile(std::int64_t depth, Left left, Right right,
+                                                     tile_target<T> c, std::int64_t rest) {
   simd<T> sum[std::size_t{R}][std::size_t{W}];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
@@ -76,6 +76,13 @@ template <int R, int W, Floating T, class Left, class Right>
       else
         store_part<T>(to, rest, c.add ? load_part<T>(to, rest, T(0)) + sum[r][w] : sum[r][w]);
     }
+}
+
+/// The same as a function of its own.
+template <int R, int W, Floating T, class Left, class Right>
+[[gnu::noinline]] void multiply_tile(std::int64_t depth, Left left, Right right, tile_target<T> c,
+                                     std::int64_t rest) {
+  multiply_one_tile<R, W>(depth, left, right, c, rest);
 }
 
 /// Calls visit.operator()<W>(j, rest) for the strips of `columns` columns: each begins at column j
