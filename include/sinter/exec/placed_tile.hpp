@@ -56,7 +56,9 @@ class placed_tile {
   /// that the nest hands in, each of as many columns as the tile. Precondition: is_bound().
   void run(std::byte* const* bases, std::byte* scratch,
            std::span<const external_block> blocks = {}) const {
-    std::array<std::byte*, 2 + most_products> own{nullptr, scratch};
+    // Constants are never written under this name.
+    auto* const constants = const_cast<bound_constant*>(p_->constants.data());
+    std::array<std::byte*, 2 + most_products> own{reinterpret_cast<std::byte*>(constants), scratch};
     for (std::size_t k = 0; k < blocks.size(); ++k) own[first_block + k] = blocks[k].at;
     // Kernels compute padding too, and what somebody left there might be denormal, which is slow.
     if (clears_rows_)
@@ -65,9 +67,8 @@ class placed_tile {
   }
 
  private:
-  // Bases that are no buffers: nowhere, for addresses known when the program was bound; scratch
-  // memory; blocks.
-  static constexpr std::size_t nowhere = 0, in_scratch = 1, first_block = 2;
+  // Bases that are no buffers: the program's constants, scratch memory, blocks.
+  static constexpr std::size_t in_constants = 0, in_scratch = 1, first_block = 2;
 
   enum class call_kind : std::uint8_t {
     at_once,
@@ -236,9 +237,9 @@ class placed_tile {
         return scratch(p_->rows_offset + number * p_->row_slot_bytes);
       case location::memory::single_slot: return scratch(p_->singles_offset + number * 8);
       case location::memory::constant:
-        return {~static_cast<int>(nowhere),
-                static_cast<std::int64_t>(
-                    reinterpret_cast<std::intptr_t>(&p_->constants[number].word))};
+        return {~static_cast<int>(in_constants),
+                static_cast<std::int64_t>(number * sizeof(bound_constant) +
+                                          offsetof(bound_constant, word))};
       case location::memory::stream: {
         const stream& s = p_->streams[number];
         return {s.buffer, s.offset * std::int64_t{l.element_size}};
@@ -246,7 +247,7 @@ class placed_tile {
       case location::memory::external: return {~static_cast<int>(first_block + number), 0};
       case location::memory::none: break;
     }
-    return {~static_cast<int>(nowhere), 0};
+    return {~static_cast<int>(in_constants), 0};
   }
 
   std::int64_t step_of(const location& l) const {
@@ -265,8 +266,7 @@ class placed_tile {
   }
 
   static std::byte* address(place at, std::byte* const* bases, std::byte* const* own) {
-    const std::byte* const base = at.base >= 0 ? bases[at.base] : own[~at.base];
-    return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(base) + at.offset);
+    return (at.base >= 0 ? bases[at.base] : own[~at.base]) + at.offset;
   }
 
   void execute(const call& c, std::byte* const* bases, std::byte* const* own) const {
@@ -300,7 +300,7 @@ class placed_tile {
         std::byte* const result = address(at, bases, own);
         for_each_row([&](std::int64_t row) {
           source.reducing(c.elements, source.mode.fetching, from.data(),
-                          to == nullptr ? nullptr : to + row * to_step, nullptr,
+                          source.target.valid() ? to + row * to_step : nullptr, nullptr,
                           result + row * steps[c.operands + 1]);
         });
         return;
