@@ -47,13 +47,13 @@ void multiply_panels(std::int64_t rows, std::int64_t columns, std::int64_t depth
       multiply_tile<R, W>(depth, left, packed_strip<T>{b + j * depth, W * lanes<T>}, c.at(i, j),
                           rest);
     });
-    i += R;
   };
   const auto groups = [&]<int R>() {
-    while (i + R <= rows) multiply.template operator()<R>(packed_rows<T>{a + i * depth, depth});
+    for (; i + R <= rows; i += R)
+      multiply.template operator()<R>(packed_rows<T>{a + i * depth, depth});
   };
   const auto single_rows = [&]<int R>() {
-    while (i + R <= rows)
+    for (; i + R <= rows; i += R)
       multiply.template operator()<R>(placed_matrix<T>{a + i * depth, depth, 1});
   };
   groups.template operator()<tile_rows>();

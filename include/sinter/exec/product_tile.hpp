@@ -97,10 +97,9 @@ template <Floating T, bool Even = false, class Visit>
   std::int64_t j = 0;
   const auto strip = [&]<int W>() {
     visit.template operator()<W>(j * lanes<T>, j + W < registers ? std::int64_t{lanes<T>} : rest);
-    j += W;
   };
-  while (j + 3 <= registers - 2 * pairs) strip.template operator()<3>();
-  while (j + 2 <= registers) strip.template operator()<2>();
+  for (; j + 3 <= registers - 2 * pairs; j += 3) strip.template operator()<3>();
+  for (; j + 2 <= registers; j += 2) strip.template operator()<2>();
   if (j < registers) strip.template operator()<1>();
 }
 

@@ -41,7 +41,7 @@ class exponential_sum_finder {
 
   // The largest element, or 0 in its place where it is infinite.
   column_pair largest(class_id id, int x, std::int64_t mask) const {
-    if (const column_pair found = largest_itself(id, x, mask); found.any()) return found;
+    if (column_pair found = largest_itself(id, x, mask); found.any()) return found;
     for (const eqsat::enode_view& choice : nodes(id, ir::op::where)) {
       if (!is_constant(choice.children[1], 0) ||
           !is_infinite(choice.children[0], choice.children[2]))
