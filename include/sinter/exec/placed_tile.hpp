@@ -84,15 +84,14 @@ class placed_tile {
     int base;  // a buffer, or ~(one of those above)
     std::int64_t offset;
   };
-  // Places: operands, then what is written, then the result of a reduction; beside each, in
-  // steps_, the bytes to its next row.
+  // Places: operands, then what is written, of a map_reduce its values before its result; beside
+  // each, in steps_, the bytes to its next row.
   struct call {
     call_kind kind;
     const command* source;
     std::size_t first, operands;  // places
     std::int64_t rows, elements;
-    std::int64_t from_stride = 1, to_stride = 1;  // move: elements; count: of the position
-    std::int64_t position = 0, position_step = 0;
+    std::int64_t from_stride = 1, to_stride = 1;  // move: in elements
   };
 
   static bool is_one_tile(const tile_program& p) {
@@ -201,10 +200,6 @@ class placed_tile {
   void place_count(const command& c, call& out) {
     out.kind = call_kind::count;
     add_place(c.target);
-    const stream& s = streamed(c);
-    out.position = s.offset;
-    out.position_step = row_step(s);
-    out.from_stride = s.step;
     if (c.target.extent == value_class::full) return;
     out.elements = 1;
     if (c.target.extent == value_class::single) out.rows = 1;
@@ -270,56 +265,58 @@ class placed_tile {
   }
 
   void execute(const call& c, std::byte* const* bases, std::byte* const* own) const {
-    const place* const places = places_.data() + c.first;
     const std::int64_t* const steps = steps_.data() + c.first;
+    const auto at = [&](std::size_t k) { return address(places_[c.first + k], bases, own); };
     std::array<const void*, ir::region::max_leaves> from;
-    for (std::size_t k = 0; k < c.operands; ++k) from[k] = address(places[k], bases, own);
-    std::byte* const to = address(places[c.operands], bases, own);
+    for (std::size_t k = 0; k < c.operands; ++k) from[k] = at(k);
+    std::byte* const to = at(c.operands);
     const std::int64_t to_step = steps[c.operands];
     const auto for_each_row = [&](auto f) {
       for (std::int64_t row = 0; row < c.rows; ++row) {
-        f(row);
+        f(row, to + row * to_step);
         for (std::size_t k = 0; k < c.operands; ++k)
           from[k] = static_cast<const std::byte*>(from[k]) + steps[k];
       }
     };
     const command& source = *c.source;
-    const std::size_t size = source.target.element_size;
     switch (c.kind) {
       case call_kind::at_once: run_map(source, c.elements, from.data(), to); return;
       case call_kind::rows:
         source.run_rows({c.elements, source.mode, c.rows, steps, to_step}, from.data(), to);
         return;
       case call_kind::row_by_row:
-        for_each_row([&](std::int64_t row) {
-          run_map(source, c.elements, from.data(), to + row * to_step);
+        for_each_row([&](std::int64_t, std::byte* row_to) {
+          run_map(source, c.elements, from.data(), row_to);
         });
         return;
       case call_kind::map_reduce: {
-        const place& at = places[c.operands + 1];
-        std::byte* const result = address(at, bases, own);
-        for_each_row([&](std::int64_t row) {
+        std::byte* const result = at(c.operands + 1);
+        for_each_row([&](std::int64_t row, std::byte* values) {
           source.reducing(c.elements, source.mode.fetching, from.data(),
-                          source.target.valid() ? to + row * to_step : nullptr, nullptr,
+                          source.target.valid() ? values : nullptr, nullptr,
                           result + row * steps[c.operands + 1]);
         });
         return;
       }
       case call_kind::reduce:
-        for_each_row([&](std::int64_t row) {
-          reduction(source).kernels->whole_row(c.elements, from[0], to + row * to_step);
+        for_each_row([&](std::int64_t, std::byte* result) {
+          reduction(source).kernels->whole_row(c.elements, from[0], result);
         });
         return;
       case call_kind::move: move(c, from[0], steps[0], to, to_step); return;
       case call_kind::fill:
-        for_each_row(
-            [&](std::int64_t row) { exec::fill(c.elements, from[0], size, to + row * to_step); });
+        for_each_row([&](std::int64_t, std::byte* row_to) {
+          exec::fill(c.elements, from[0], source.target.element_size, row_to);
+        });
         return;
-      case call_kind::count:
-        for (std::int64_t row = 0; row < c.rows; ++row)
-          write_positions(source.type, c.position + row * c.position_step, c.from_stride,
-                          c.elements, to + row * to_step);
+      case call_kind::count: {
+        const stream& positions = streamed(source);
+        for_each_row([&](std::int64_t row, std::byte* row_to) {
+          write_positions(source.type, positions.offset + row * row_step(positions), positions.step,
+                          c.elements, row_to);
+        });
         return;
+      }
     }
   }
 

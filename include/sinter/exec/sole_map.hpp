@@ -72,19 +72,17 @@ inline void run_sole_map(const tile_program& p, const command& c, std::byte* con
   std::array<const void*, ir::region::max_leaves> pointers;
   std::array<std::int64_t, ir::region::max_leaves> steps;
   for (std::size_t k = 0; k < operands.size(); ++k) steps[k] = bytes_to_next_row(operands[k]);
-  if (detail::is_one_row(p, c)) {
-    for (std::size_t k = 0; k < operands.size(); ++k) pointers[k] = first_element(operands[k]);
-    const std::int64_t elements = (row_end - row) * (column_end - column);
-    return c.run_rows({.count = elements, .mode = c.mode}, pointers.data(),
-                      first_element(c.target));
-  }
   // Rows equally far apart: as far as the last outer axis goes.
-  const std::int64_t length = outer.empty() ? row_end : outer.back();
+  const bool at_once = detail::is_one_row(p, c);
+  const std::int64_t length = at_once || outer.empty() ? row_end : outer.back();
+  const std::int64_t columns = column_end - column;
   while (row < row_end) {
     const std::int64_t rows = std::min(row_end - row, length - row % length);
     for (std::size_t k = 0; k < operands.size(); ++k) pointers[k] = first_element(operands[k]);
-    c.run_rows({column_end - column, c.mode, rows, steps.data(), bytes_to_next_row(c.target)},
-               pointers.data(), first_element(c.target));
+    const ir::map_run run =
+        at_once ? ir::map_run{.count = rows * columns, .mode = c.mode}
+                : ir::map_run{columns, c.mode, rows, steps.data(), bytes_to_next_row(c.target)};
+    c.run_rows(run, pointers.data(), first_element(c.target));
     row += rows;
   }
 }
