@@ -291,6 +291,43 @@ TEST_CASE("a program that is one tile runs with places found when it is bound") 
                     noise({24, 24})));
 }
 
+TEST_CASE("squared deviations of rows and their sum come from one sweep") {
+  const auto sums_beside = [](auto f, const auto&... x) {
+    const bound_plan bound = checked(test_support::make_case("", f, x...), no_limit);
+    std::ptrdiff_t out = 0;
+    for (const exec::lowered_nest& n : bound.plan.nests)
+      if (const auto* tiles = std::get_if<exec::lowered_tiles>(&n))
+        out += std::ranges::count_if(tiles->program.reductions, [](const auto& r) {
+          return r.monoid == exec::monoid::deviations && r.sum.valid();
+        });
+    return out;
+  };
+  const auto normalised = [](auto x) {
+    const auto d = x - sinter::mean(x, -1, sinter::keep_dims);
+    return d / (sinter::mean(d * d, -1, sinter::keep_dims) + 1.0f);
+  };
+  const auto moments = [](auto x) {
+    return sinter::outputs(sinter::mean(x, -1), sinter::var(x, -1));
+  };
+  const auto residual = [](auto x, auto y) {
+    const auto z = x * y + x;
+    const auto d = z - sinter::mean(z, -1, sinter::keep_dims);
+    return sinter::outputs(z, d * sinter::mean(d * d, -1, sinter::keep_dims));
+  };
+  // Rows by themselves, short ones, single elements, ragged ones, several blocks, and few long ones
+  // that tasks share.
+  for (const dtype type : {dtype::f32, dtype::f64})
+    for (const sinter::shape_vector& shape :
+         {sinter::shape_vector{40, 768}, sinter::shape_vector{16, 10}, sinter::shape_vector{7, 2},
+          sinter::shape_vector{90, 67}, sinter::shape_vector{5, 1025},
+          sinter::shape_vector{9, 5000}, sinter::shape_vector{2, 70001}}) {
+      CAPTURE(sinter::to_string(shape));
+      CHECK(sums_beside(normalised, noise(type, shape, 1)) == 1);
+      CHECK(sums_beside(moments, noise(type, shape, 1)) == 1);
+      CHECK(sums_beside(residual, noise(type, shape, 1), noise(type, shape, 2)) == 1);
+    }
+}
+
 TEST_CASE("what follows the phases of long rows is done for many at once") {
   const auto check = [](auto f) {
     for (const dtype type : {dtype::f32, dtype::f64})

@@ -181,7 +181,13 @@ TEST_CASE("the second value of a column stands beside the reduction of the same"
         [&](schedule& s) { body(s)[1].code = sinter::ir::op::reduce_sum; }},
        {"stands without the sum", [&](schedule& s) { second(s).kind = step_kind::deviations; }}});
   check_all("rows", {{"is of column nests alone",
-                      [&](schedule& s) { s.plan.nests[0].body[1].kind = step_kind::deviations; }}});
+                      [&](schedule& s) { s.plan.nests[0].body[1].kind = step_kind::exponentials; }},
+                     {"stands without the sum",
+                      [&](schedule& s) { s.plan.nests[0].body[1].kind = step_kind::deviations; }},
+                     {"is of rows, and there are none", [&](schedule& s) {
+                        s.plan.nests[0].body[1].kind = step_kind::deviations;
+                        s.plan.nests[0].inner_axes = 0;
+                      }}});
 }
 
 TEST_CASE("work, time, order and memory") {

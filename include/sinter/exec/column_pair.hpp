@@ -63,6 +63,22 @@ struct moments_result {
   return {shift * n + sum, deviations < 0 ? 0 : deviations};
 }
 
+/// What `more` elements come to with those before them, after Chan, Golub and LeVeque (1979),
+/// "Updating formulae and a pairwise algorithm for computing sample variances". Never inlined, as
+/// above.
+[[gnu::noinline]] inline void merge_moments(const moments_state& more, moments_state& all) {
+  if (all.count == 0) {
+    all = more;
+    return;
+  }
+  if (more.count == 0) return;
+  const double count = all.count + more.count, moved = more.origin - all.origin;
+  const double apart = moved + more.sum / more.count - all.sum / all.count;
+  all.deviations += more.deviations + apart * apart * (all.count * more.count / count);
+  all.sum += more.sum + moved * more.count;
+  all.count = count;
+}
+
 /// The shift for data of which `count` elements sum up to this; 0 where the mean is no number, or
 /// where distances of a block might leave the dtype though its elements do not.
 inline double shift_of(std::int64_t count, double sum, dtype type) {
@@ -70,6 +86,18 @@ inline double shift_of(std::int64_t count, double sum, dtype type) {
                                             : std::numeric_limits<double>::max();
   const double mean = sum / static_cast<double>(count);
   return std::abs(mean) <= largest / (2 * column_block_rows) ? mean : 0;
+}
+
+/// Of a block of a row, 64 registers, the shift is the mean of so many. The squared distances from
+/// the mean of a k-th of some elements are at most k times those from the mean of all: four bits
+/// are lost at worst.
+inline constexpr std::int64_t moments_sample = 4;
+/// The shift is 0 where that mean is no number, or so large that the distances of a block, at most
+/// 1024, might leave the dtype though its elements do not.
+constexpr double largest_shift(dtype type) {
+  return (type == dtype::f32 ? static_cast<double>(std::numeric_limits<float>::max())
+                             : std::numeric_limits<double>::max()) /
+         2048;
 }
 
 /// Exponentials are taken from the largest element so far, or from 0 where that is infinite.

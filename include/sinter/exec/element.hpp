@@ -12,6 +12,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/reduction.hpp>
 #include <sinter/graph/custom.hpp>
 #include <sinter/graph/op.hpp>
@@ -158,6 +159,7 @@ inline element evaluate_custom(const ir::custom_op& custom, dtype type, const el
 struct accumulated {
   element value;
   std::int64_t index = 0, count = 0;
+  moments_state moments{};  // of deviations, all there is
 };
 
 inline element combine(monoid m, dtype type, const element& a, const element& b) {
@@ -166,14 +168,15 @@ inline element combine(monoid m, dtype type, const element& a, const element& b)
     case monoid::prod: return evaluate(ir::op::mul, type, a, b);
     case monoid::max: return evaluate(ir::op::maximum, type, a, b);
     case monoid::min: return evaluate(ir::op::minimum, type, a, b);
-    case monoid::argmax: break;
+    case monoid::argmax:
+    case monoid::deviations: break;
   }
   return a;
 }
 
 inline element identity_of(monoid m, dtype type) {
   if (m == monoid::prod) return {1, 1};
-  if (m == monoid::sum || m == monoid::argmax) return {};
+  if (m == monoid::sum || m == monoid::argmax || m == monoid::deviations) return {};
   return dispatch(type, [&]<class T>(std::type_identity<T>) -> element {
     using limits = std::numeric_limits<T>;
     if constexpr (std::is_integral_v<T>)
@@ -187,6 +190,7 @@ inline element identity_of(monoid m, dtype type) {
 
 /// Adds what saw later elements to what saw those before.
 inline void combine(monoid m, dtype type, accumulated& total, const accumulated& behind) {
+  if (m == monoid::deviations) return merge_moments(behind.moments, total.moments);
   if (m != monoid::argmax) {
     total.value = combine(m, accumulator_dtype(m, type), total.value, behind.value);
     return;

@@ -18,45 +18,59 @@ class row_order {
   row_order(monoid m, dtype type, int lanes, std::span<const element> row)
       : m_(m), type_(type), lanes_(static_cast<std::size_t>(lanes)), row_(row) {}
 
+  static constexpr std::size_t block_groups = 64;
+
   element reduce() const {
+    return reduce([&](const element& all, const element& x) { return combine(m_, type_, all, x); });
+  }
+  /// The sum of squares; `fused`: none of which is rounded before it is added.
+  element reduce_squares(bool fused) const {
+    return reduce([&](const element& all, const element& x) {
+      return fused ? evaluate(ir::op::multiply_add, type_, x, x, all)
+                   : evaluate(ir::op::add, type_, all, evaluate(ir::op::mul, type_, x, x));
+    });
+  }
+
+ private:
+  static constexpr std::size_t side_by_side = 4;
+  using group = std::vector<element>;
+
+  // with_one(all, x): what `all` and an element of the row come to.
+  template <class F>
+  element reduce(F with_one) const {
     const std::size_t whole = row_.size() / lanes_, rest = row_.size() % lanes_;
-    group all = halves(0, whole);
-    if (rest != 0) {
-      group last = identity();
-      for (std::size_t i = 0; i < rest; ++i) last[i] = row_[whole * lanes_ + i];
-      add(all, last);
-    }
+    group all = halves(0, whole, with_one);
+    for (std::size_t i = 0; i < lanes_; ++i)
+      all[i] = i < rest    ? with_one(all[i], row_[whole * lanes_ + i])
+               : rest != 0 ? combine(m_, type_, all[i], identity_of(m_, type_))
+                           : all[i];
     for (std::size_t width = lanes_ / 2; width > 0; width /= 2)
       for (std::size_t i = 0; i < width; ++i) all[i] = combine(m_, type_, all[i], all[i + width]);
     return all[0];
   }
 
- private:
-  static constexpr std::size_t block_groups = 64, side_by_side = 4;
-  using group = std::vector<element>;
-
-  group identity() const { return group(lanes_, identity_of(m_, type_)); }
   void add(group& to, const group& x) const {
     for (std::size_t i = 0; i < lanes_; ++i) to[i] = combine(m_, type_, to[i], x[i]);
   }
 
-  group halves(std::size_t begin, std::size_t count) const {
-    if (count <= block_groups) return block(begin, count);
+  template <class F>
+  group halves(std::size_t begin, std::size_t count, F with_one) const {
+    if (count <= block_groups) return block(begin, count, with_one);
     const std::size_t half = (count / 2 + block_groups - 1) / block_groups * block_groups;
-    group front = halves(begin, half);
-    add(front, halves(begin + half, count - half));
+    group front = halves(begin, half, with_one);
+    add(front, halves(begin + half, count - half, with_one));
     return front;
   }
 
   // What is left of the last four groups goes to the first.
-  group block(std::size_t begin, std::size_t count) const {
-    std::vector<group> part(side_by_side, identity());
+  template <class F>
+  group block(std::size_t begin, std::size_t count, F with_one) const {
+    std::vector<group> part(side_by_side, group(lanes_, identity_of(m_, type_)));
     for (std::size_t i = 0; i < count; ++i) {
       const bool in_turn = i < count / side_by_side * side_by_side;
-      const std::size_t first = (begin + i) * lanes_;
-      add(part[in_turn ? i % side_by_side : 0],
-          group(row_.begin() + static_cast<std::ptrdiff_t>(first),
-                row_.begin() + static_cast<std::ptrdiff_t>(first + lanes_)));
+      group& to = part[in_turn ? i % side_by_side : 0];
+      for (std::size_t lane = 0; lane < lanes_; ++lane)
+        to[lane] = with_one(to[lane], row_[(begin + i) * lanes_ + lane]);
     }
     add(part[0], part[1]);
     add(part[2], part[3]);

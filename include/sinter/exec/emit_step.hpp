@@ -183,7 +183,8 @@ class step_emitter {
     if (s_.facts().kind != geometry::rows) return;
     for (int r = i + 1; r < s_.step_count(); ++r) {
       if (!computes(r) || s_.step(r).kind != planning::step_kind::reduce ||
-          s_.facts().origin[index(s_.step(r).operands[0])] != i || s_.values[index(r)].at.valid())
+          s_.facts().origin[index(s_.step(r).operands[0])] != i || s_.values[index(r)].at.valid() ||
+          is_beside(r))
         continue;
       const ir::map_reduce_function both = step.fused->reduced_by(s_.step(r).code);
       if (both == nullptr) continue;
@@ -194,6 +195,25 @@ class step_emitter {
         c.target = {};
       return;
     }
+  }
+
+  // Is step r the sum that deviations of the same elements, which come later, give as well?
+  bool is_beside(int r) const { return sum_beside(r) == r; }
+  // The sum of what the deviations i, or the sum i, are of, if it has deviations beside it; or -1.
+  int sum_beside(int i) const {
+    const auto is_of = [&](int j, planning::step_kind kind) {
+      return computes(j) && s_.step(j).kind == kind && s_.facts().reduces(s_.step(j)) &&
+             s_.facts().origin[index(s_.step(j).operands[0])] ==
+                 s_.facts().origin[index(s_.step(i).operands[0])];
+    };
+    int sum = -1;
+    bool found = false;
+    for (int j = 0; j < s_.step_count(); ++j) {
+      if (is_of(j, planning::step_kind::reduce) && s_.step(j).code == ir::op::reduce_sum && sum < 0)
+        sum = j;
+      found = found || is_of(j, planning::step_kind::deviations);
+    }
+    return found ? sum : -1;
   }
 
   void absorb_column_reduction(int i, command& c) {
@@ -213,7 +233,7 @@ class step_emitter {
       if (!computes(j) || j == r) continue;
       const planning::step& step = s_.step(j);
       const bound_value& v = s_.values[index(j)];
-      const bool reads = step.kind == planning::step_kind::reduce
+      const bool reads = s_.facts().reduces(step)
                              ? s_.ready(step.operands[0]) == phase_
                              : step.kind == planning::step_kind::map && v.needed && !v.at.valid();
       if (reads && std::ranges::any_of(step.operands,
@@ -260,7 +280,8 @@ class step_emitter {
     const planning::step& step = s_.step(i);
     const int operand = step.operands[0];
     bound_reduction reduction;
-    reduction.monoid = monoid_of(step.code);
+    reduction.monoid =
+        step.kind == planning::step_kind::deviations ? monoid::deviations : monoid_of(step.code);
     reduction.type = s_.step(operand).type;
     reduction.kernels = &kernels_.reduction(reduction.monoid, reduction.type);
     if (reduction.kernels->row == nullptr)
@@ -277,6 +298,10 @@ class step_emitter {
     if (per_row) {
       reduction.result = places_.row_slot(step.type);
       s_.values[index(i)].at = reduction.result;
+    }
+    if (const int sum = reduction.monoid == monoid::deviations ? sum_beside(i) : -1; sum >= 0) {
+      reduction.sum = places_.row_slot(step.type);
+      s_.values[index(sum)].at = reduction.sum;
     }
     p_.reductions.push_back(reduction);
     return static_cast<int>(p_.reductions.size()) - 1;

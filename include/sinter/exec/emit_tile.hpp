@@ -154,8 +154,7 @@ class tile_emitter : private step_emitter {
       if (!s_.alive(i) || !s_.is_origin(i)) continue;
       if (v.needed && !v.at.valid()) emit_full(i, phase);
       if (v.needed) emit_stores_of(i, phase, false);
-      if (s_.step(i).kind == planning::step_kind::reduce && i != s_.facts().external)
-        emit_reduction(i, phase);
+      if (s_.facts().reduces(s_.step(i)) && i != s_.facts().external) emit_reduction(i, phase);
     }
     for (int i = 0; i < s_.step_count(); ++i)
       if (s_.alive(i) && s_.is_origin(i)) {
@@ -177,7 +176,7 @@ class tile_emitter : private step_emitter {
       if (!computes(i)) continue;
       const planning::step& step = s_.step(i);
       bound_value& v = s_.values[index(i)];
-      if (step.kind == planning::step_kind::reduce && s_.ready(step.operands[0]) == phase)
+      if (s_.facts().reduces(step) && s_.ready(step.operands[0]) == phase)
         s_.value_of(step.operands[0]).needed = true;
       if (s_.keep && s_.is_kept(i) && v.first_phase == phase) v.needed = true;
       if (v.extent != value_class::full) v.needed = false;
@@ -253,8 +252,8 @@ class tile_emitter : private step_emitter {
     const int operand = s_.step(i).operands[0];
     const bool columns = i == s_.facts().column_reduction;
     if (s_.ready(operand) != phase) return;
-    // A map may have done it.
-    if (columns ? columns_absorbed_ : s_.values[index(i)].at.valid()) return;
+    // A map may have done it, or deviations will.
+    if (columns ? columns_absorbed_ : s_.values[index(i)].at.valid() || is_beside(i)) return;
     command c;
     c.kind = !columns              ? command_kind::reduce
              : s_.facts().has_pair ? command_kind::reduce_pair

@@ -122,8 +122,12 @@ class tile_interpreter {
       if (!is_of(phase, own)) continue;
       for (std::int64_t r = 0; r < height_; ++r) {
         const accumulated& a = accumulators_[k][static_cast<std::size_t>(origin_ + r)];
-        const element result = own.monoid == monoid::argmax ? element{0, a.index} : a.value;
+        const element result = own.monoid == monoid::argmax       ? element{0, a.index}
+                               : own.monoid == monoid::deviations ? element{a.moments.deviations, 0}
+                                                                  : a.value;
         write_element(result_type(own), result, address(own.result, r, 0));
+        if (own.sum.valid())
+          write_element(own.type, {a.moments.whole_sum(), 0}, address(own.sum, r, 0));
       }
     }
   }
@@ -293,8 +297,45 @@ class tile_interpreter {
       for (const element& each : all) combine(r.monoid, r.type, total, {each, 0, 1});
       return;
     }
+    if (r.monoid == monoid::deviations) return add_moments_of(r, all, total);
     const element part = row_order(r.monoid, r.type, r.kernels->lanes, all).reduce();
     combine(r.monoid, r.type, total, {part, 0, 1});
+  }
+
+  // Block by block, as row_moments.hpp has it.
+  static void add_moments_of(const bound_reduction& r, std::span<const element> row,
+                             accumulated& total) {
+    const auto lanes = static_cast<std::size_t>(r.kernels->lanes);
+    const std::size_t most = row_order::block_groups * lanes, sample = moments_sample * lanes;
+    for (; !row.empty(); row = row.subspan(std::min(row.size(), most))) {
+      const moments_state of = block_moments(r, row.first(std::min(row.size(), most)), sample);
+      merge_moments(of, total.moments);
+    }
+  }
+  static moments_state block_moments(const bound_reduction& r, std::span<const element> x,
+                                     std::size_t sample) {
+    const auto of = [&](ir::op code, const element& a, const element& b) {
+      return evaluate(code, r.type, a, b);
+    };
+    const auto order = [&](std::span<const element> all) {
+      return row_order(monoid::sum, r.type, r.kernels->lanes, all);
+    };
+    const auto number = [](std::size_t n) { return element{static_cast<double>(n), 0}; };
+    const std::span<const element> first = x.first(std::min(x.size(), sample));
+    element shift = of(ir::op::div, order(first).reduce(), number(first.size()));
+    if (!(std::abs(shift.real) <= largest_shift(r.type))) shift = {};
+    std::vector<element> distances;
+    for (const element& each : x) distances.push_back(of(ir::op::sub, each, shift));
+    const bool fused = r.kernels->fuses_squares;
+    const auto multiply_add = [&](const element& a, const element& b, const element& c) {
+      return fused ? evaluate(ir::op::multiply_add, r.type, a, b, c)
+                   : of(ir::op::add, of(ir::op::mul, a, b), c);
+    };
+    const element sum = order(distances).reduce(), squares = order(distances).reduce_squares(fused);
+    const element share = of(ir::op::div, {-1, 0}, number(x.size()));
+    const element deviations = multiply_add(of(ir::op::mul, sum, share), sum, squares);
+    return {static_cast<double>(x.size()), shift.real, sum.real,
+            deviations.real < 0 ? 0 : deviations.real};
   }
 
   // Rows in blocks, each combined before it meets the accumulator; one by one where they do not lie

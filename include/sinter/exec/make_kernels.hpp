@@ -11,6 +11,7 @@
 #include <sinter/exec/micro_ops.hpp>
 #include <sinter/exec/moments_kernel.hpp>
 #include <sinter/exec/reduce.hpp>
+#include <sinter/exec/row_moments.hpp>
 #include <sinter/exec/winograd_kernel.hpp>
 #include <sinter/tensor/dtype.hpp>
 
@@ -44,6 +45,9 @@ constexpr kernel_table make_kernel_table() {
     ((table.casts[from][static_cast<std::size_t>(dtype_of<T>)] = exec::cast_op<T, From>()), ...);
     if constexpr (!std::is_same_v<From, bool> && !NarrowFloat<From>)
       table.reductions[from] = exec::reductions<From>();
+    if constexpr (Floating<From>)
+      table.reductions[from][static_cast<std::size_t>(exec::monoid::deviations)] =
+          exec::deviations_of<From>();
     table.moments[from] = exec::moments_of_dtype<From>();
     table.exponentials[from] = exec::exponentials_of_dtype<From>();
   };

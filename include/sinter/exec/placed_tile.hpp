@@ -76,6 +76,7 @@ class placed_tile {
     row_by_row,
     map_reduce,
     reduce,
+    reduce_pair,
     move,
     fill,
     count
@@ -84,8 +85,8 @@ class placed_tile {
     int base;  // a buffer, or ~(one of those above)
     std::int64_t offset;
   };
-  // Places: operands, then what is written, of a map_reduce its values before its result; beside
-  // each, in steps_, the bytes to its next row.
+  // Places: operands, then what is written, of a map_reduce its values before its result, of a
+  // pair the deviations before the sum; beside each, in steps_, the bytes to its next row.
   struct call {
     call_kind kind;
     const command* source;
@@ -140,8 +141,9 @@ class placed_tile {
         add_place(reduction(c).result);
         break;
       case command_kind::reduce:
-        out.kind = call_kind::reduce;
+        out.kind = reduction(c).sum.valid() ? call_kind::reduce_pair : call_kind::reduce;
         add_place(reduction(c).result);
+        if (reduction(c).sum.valid()) add_place(reduction(c).sum);
         break;
       case command_kind::load:
       case command_kind::store: place_move(c, out); break;
@@ -303,6 +305,14 @@ class placed_tile {
           reduction(source).kernels->whole_row(c.elements, from[0], result);
         });
         return;
+      case call_kind::reduce_pair: {
+        std::byte* const sum = at(c.operands + 1);
+        for_each_row([&](std::int64_t row, std::byte* deviations) {
+          reduction(source).kernels->whole_row_pair(c.elements, from[0], deviations,
+                                                    sum + row * steps[c.operands + 1]);
+        });
+        return;
+      }
       case call_kind::move: move(c, from[0], steps[0], to, to_step); return;
       case call_kind::fill:
         for_each_row([&](std::int64_t, std::byte* row_to) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -15,8 +16,9 @@ namespace sinter::inline SINTER_ABI::exec {
 
 /// What reductions combine with. Sums and products of integers wrap in their own dtype; a NaN makes
 /// max and min NaN; argmax is the first position of the largest value, NaN counting as largest.
-enum class monoid : std::uint8_t { sum, max, min, prod, argmax };
-inline constexpr int monoid_count = 5;
+/// Deviations are the squared distances from the mean, of floats, and the sum beside them.
+enum class monoid : std::uint8_t { sum, max, min, prod, argmax, deviations };
+inline constexpr int monoid_count = 6;
 
 /// The monoid of a reduction op. Precondition: `code` is one of reduce_* or argmax.
 constexpr monoid monoid_of(ir::op code) {
@@ -26,7 +28,7 @@ constexpr monoid monoid_of(ir::op code) {
   return code == ir::op::argmax ? monoid::argmax : monoid::sum;
 }
 
-/// The reduction op of a monoid.
+/// The reduction op of a monoid. Precondition: not deviations, which are no op.
 constexpr ir::op op_of(monoid m) {
   constexpr ir::op ops[] = {ir::op::reduce_sum, ir::op::reduce_max, ir::op::reduce_min,
                             ir::op::reduce_prod, ir::op::argmax};
@@ -43,12 +45,20 @@ constexpr dtype accumulator_dtype(monoid m, dtype type) {
 }
 
 /// The accumulator of argmax: the largest of the `count` elements seen so far and its position
-/// among them. All other accumulators are one value.
+/// among them.
 template <class T>
 struct argmax_state {
   T value;
   std::int64_t index;
   std::int64_t count;
+};
+
+/// The accumulator of deviations: of `count` elements the sum of their distances from a number near
+/// them, and of the squared ones from their mean. All other accumulators are one value.
+struct moments_state {
+  double count = 0, origin = 0, sum = 0, deviations = 0;
+
+  double whole_sum() const { return std::fma(origin, count, sum); }
 };
 
 /// Rows that are combined before an accumulator of a column is touched: a block costs one read and
@@ -70,6 +80,9 @@ using combine_function = void (*)(std::int64_t n, const void* other, void* accum
 using identity_function = void (*)(std::int64_t n, void* accumulator);
 /// Writes the results of n accumulators: their values, or the i64 positions of argmax.
 using finish_function = void (*)(std::int64_t n, const void* accumulator, void* result);
+/// The same for n contiguous elements x of a row, with both values that deviations have.
+using whole_row_pair_function = void (*)(std::int64_t n, const void* x, void* deviations,
+                                         void* sum);
 
 /// All functions of one monoid for one dtype, with the size of its accumulator.
 struct reduction_kernels {
@@ -83,6 +96,11 @@ struct reduction_kernels {
   // Elements that are combined side by side, which decides the order: those of a register; 1: one
   // after the other.
   int lanes;
+  // Of deviations: what gives their other value, the sum, and whether squares are added without
+  // being rounded before.
+  finish_function finish_sum = nullptr;
+  whole_row_pair_function whole_row_pair = nullptr;
+  bool fuses_squares = false;
 };
 
 /// The reductions of one dtype, indexed by monoid.

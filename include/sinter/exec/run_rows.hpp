@@ -71,6 +71,7 @@ class row_runner {
     map_steps,
     map_reduce,
     reduce,
+    reduce_pair,
     store,
     fetch,
     other
@@ -87,6 +88,7 @@ class row_runner {
       const ir::instruction* fused;
       ir::map_reduce_function map_reduce;
       whole_row_function whole_row;
+      whole_row_pair_function whole_row_pair;
       const command* source;
     };
   };
@@ -252,10 +254,14 @@ class row_runner {
       default: break;
     }
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
-    if (c.kind == command_kind::map_reduce)
+    if (c.kind == command_kind::map_reduce) {
       out.mode = c.mode, out.map_reduce = c.reducing;
-    else
+    } else if (r.sum.valid()) {
+      out.kind = call_kind::reduce_pair, out.whole_row_pair = r.kernels->whole_row_pair;
+      out.to = add_place(r.sum);
+    } else {
       out.whole_row = r.kernels->whole_row;
+    }
     out.result = add_place(r.result);
   }
 
@@ -296,6 +302,9 @@ class row_runner {
         c.map_reduce(c.count, c.mode.fetching, from, places_[c.to], nullptr, places_[c.result]);
         return;
       case call_kind::reduce: c.whole_row(c.count, *from, places_[c.result]); return;
+      case call_kind::reduce_pair:
+        c.whole_row_pair(c.count, *from, places_[c.result], places_[c.to]);
+        return;
       case call_kind::store: std::memcpy(places_[c.to], *from, c.size); return;
       case call_kind::fetch:
         for (std::size_t k = 0; k < c.size; ++k) fetch_lines(places_[c.from + k], c.count);

@@ -132,10 +132,12 @@ class tile_runner {
       if (r.phase == phase && r.result.valid()) r.kernels->identity(height_, accumulator(r, at, 0));
   }
   void finish(int phase, const std::byte* at) {
-    for (const bound_reduction& r : p_.reductions)
-      if (r.phase == phase && r.result.valid() && !r.in_place)
-        r.kernels->finish(height_, accumulator(r, const_cast<std::byte*>(at), 0),
-                          address(r.result, 0));
+    for (const bound_reduction& r : p_.reductions) {
+      if (r.phase != phase || !r.result.valid() || r.in_place) continue;
+      const std::byte* const first = accumulator(r, const_cast<std::byte*>(at), 0);
+      r.kernels->finish(height_, first, address(r.result, 0));
+      if (r.sum.valid()) r.kernels->finish_sum(height_, first, address(r.sum, 0));
+    }
   }
   /// Combines the tile's accumulators in `other`, which saw what comes behind, into `at`.
   void combine(int phase, std::byte* other, std::byte* at) {

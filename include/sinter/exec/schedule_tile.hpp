@@ -304,14 +304,14 @@ class tile_schedule {
       bound_value& v = values[static_cast<std::size_t>(i)];
       const auto size = static_cast<std::uint8_t>(size_of(s.type));
       if (i == facts_.external || s.kind == planning::step_kind::product ||
-          planning::is_second_of_pair(s)) {
+          (planning::is_second_of_pair(s) && !facts_.has_row_level)) {
         // A second product of the nest, or the second of a pair, is its other external value.
         v.at = {location::memory::external, value_class::full, size, i == facts_.external ? 0 : 1};
         continue;
       }
       if (v.stream >= 0)
         v.extent = stream_of(v).extent();
-      else if (s.kind == planning::step_kind::reduce)
+      else if (facts_.reduces(s))
         v.extent = value_class::row;
       else
         v.extent = value_class::single;
@@ -352,7 +352,7 @@ class tile_schedule {
     for (int i = step_count() - 1; i >= 0; --i) {
       if (!alive(i) || i == facts_.external || !is_origin(i)) continue;
       const planning::step& s = step(i);
-      if (s.kind == planning::step_kind::reduce) use(s.operands[0], ready(s.operands[0]));
+      if (facts_.reduces(s)) use(s.operands[0], ready(s.operands[0]));
       const bound_value& v = values[static_cast<std::size_t>(i)];
       if (s.kind == planning::step_kind::map && v.extent == value_class::full)
         for (int o : s.operands) use(o, v.first_phase);

@@ -54,8 +54,8 @@ struct enum_names<value_class> {
 };
 template <>
 struct enum_names<monoid> {
-  static constexpr std::array<std::string_view, monoid_count> list{"sum", "max", "min", "prod",
-                                                                   "argmax"};
+  static constexpr std::array<std::string_view, monoid_count> list{"sum",  "max",    "min",
+                                                                   "prod", "argmax", "deviations"};
 };
 
 template <class Enum>

@@ -58,6 +58,11 @@ struct tile_analysis {
   bool is_row_level(const planning::step& s) const {
     return has_row_level && s.level == planning::level::row;
   }
+  // Does it take the elements of a row to one value? (Deviations of columns come from outside.)
+  bool reduces(const planning::step& s) const {
+    return s.kind == planning::step_kind::reduce ||
+           (has_row_level && s.kind == planning::step_kind::deviations);
+  }
 
   // Does a step behind `step` read `load`?
   bool is_used_behind(const planning::nest& nest, int load, int step) const {
@@ -98,7 +103,7 @@ inline void find_alive(const planning::nest& nest, tile_analysis& out) {
   if (out.column_reduction >= 0) out.alive[static_cast<std::size_t>(out.column_reduction)] = true;
   for (std::size_t i = nest.body.size(); i-- > 0;) {
     if (!out.alive[i] || static_cast<int>(i) == out.external ||
-        planning::is_second_of_pair(nest.body[i]))
+        (planning::is_second_of_pair(nest.body[i]) && !out.has_row_level))
       continue;
     for (int o : nest.body[i].operands) {
       require_step(o >= 0 && o < static_cast<int>(i), nest, "a step uses a later one");
@@ -176,7 +181,7 @@ inline tile_analysis analyze_tile(const planning::plan* plan, const planning::ne
       out.origin[i] = out.origin[static_cast<std::size_t>(s.operands[0])];
     else if (s.kind == planning::step_kind::map && !out.is_row_level(s))
       ++out.maps;
-    if (s.kind != planning::step_kind::reduce) continue;
+    if (!out.reduces(s)) continue;
     out.phases = std::max(out.phases, out.ready[i] + 1);
     const bool ends_columns = static_cast<int>(i) == column_reduction;
     detail::require_step(ends_columns || out.has_row_level, nest,

@@ -142,6 +142,7 @@ struct bound_reduction {
   const reduction_kernels* kernels = nullptr;
   std::size_t offset = 0;  // of the accumulators of all rows of a tile, in bytes
   location result;         // a row slot
+  location sum;            // of deviations: another, for the sum of the same elements
   int phase = 0;
   bool in_place = false;  // the accumulators are the result
   exec::monoid monoid{};
@@ -302,10 +303,12 @@ inline ir::map_rows_function map_rows_kernel(const kernel_table& kernels, const 
 /// The kernel of a region and the reduction of its result along the row, or down the columns;
 /// nullptr where there is none.
 inline ir::map_reduce_function row_kernel(const command& c, monoid m) {
-  return c.fused == nullptr ? nullptr : c.fused->reduced_by(op_of(m));
+  const bool is_none = c.fused == nullptr || m == monoid::deviations;
+  return is_none ? nullptr : c.fused->reduced_by(op_of(m));
 }
 inline ir::map_reduce_columns_function columns_kernel(const command& c, monoid m) {
-  return c.fused == nullptr ? nullptr : c.fused->columns_reduced_by(op_of(m));
+  const bool is_none = c.fused == nullptr || m == monoid::deviations;
+  return is_none ? nullptr : c.fused->columns_reduced_by(op_of(m));
 }
 
 /// Do two commands of two programs do the same? Where the list of operands has theirs does not

@@ -329,6 +329,10 @@ void reduction_text(Text& t, Reduction& r, const known_kernels& kernels) {
   t.number(r.offset);
   t.mark(", result ");
   t.place(r.result, result_type(r));
+  if (r.monoid == monoid::deviations) {
+    t.mark(", sum ");
+    t.place(r.sum, r.type);
+  }
   t.flag(", in place", r.in_place);
   t.end();
 }

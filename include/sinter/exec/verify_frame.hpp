@@ -259,8 +259,20 @@ class frame_verifier {
         require(end <= other.offset || other_end <= r.offset, "offset: over another accumulator");
       }
     }
-    for (std::size_t k = 0; k < i; ++k)
-      require(p_.reductions[k].result != r.result, "result: that of another accumulator");
+    if (r.monoid == monoid::deviations)
+      require(
+          !r.sum.valid() || (r.sum.where == memory::row_slot && r.sum.extent == value_class::row &&
+                             index(r.sum.index) < room_.rows &&
+                             r.sum.element_size == size_of(r.type) && r.sum != r.result),
+          "sum: not one value per row");
+    else
+      require(!r.sum.valid(), "sum: beside something else than deviations");
+    for (std::size_t k = 0; k < i; ++k) {
+      const bound_reduction& other = p_.reductions[k];
+      require(other.result != r.result && other.sum != r.result &&
+                  (!r.sum.valid() || (other.result != r.sum && other.sum != r.sum)),
+              "result: that of another accumulator");
+    }
     at_.clear();
   }
 

@@ -82,9 +82,13 @@ class tile_verifier {
       forget_slots();
       for (const bound_reduction& r : p_.reductions)
         if (r.phase == phase && r.result.valid()) {
-          value& result = rows_[index(r.result.index)];
-          require(!result.written, "an accumulator's result is written twice");
-          result = {true, false, false, result_type(r)};
+          const auto write_row = [&](const location& at, dtype type) {
+            value& result = rows_[index(at.index)];
+            require(!result.written, "an accumulator's result is written twice");
+            result = {true, false, false, type};
+          };
+          write_row(r.result, result_type(r));
+          if (r.sum.valid()) write_row(r.sum, r.type);
         }
     }
     run_list(p_.row_lists.back(), list_kind::rows, static_cast<int>(p_.phase_lists.size()),
@@ -163,6 +167,8 @@ class tile_verifier {
           require((r.monoid == monoid::sum || r.monoid == monoid::max) &&
                       (r.type == dtype::f32 || r.type == dtype::f64),
                   "accumulator: no sum or max of f32 or f64");
+        require(r.monoid != monoid::deviations || c.kind == command_kind::reduce,
+                "accumulator: deviations of columns are of pairs");
         require(c.type == result_type(r), "type: not that of the accumulator's result");
         require(r.result.valid() == (c.kind == command_kind::reduce),
                 "accumulator: not of rows, or not of columns, as the command");

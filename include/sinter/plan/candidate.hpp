@@ -134,6 +134,7 @@ class candidate_enumeration {
       add(c.product >= 0 ? nest_kind::matmul : nest_kind::tile, v, -1, c);
       if (candidates_.size() > before) add_packed(candidates_.back());
       if (c.product >= 0) add_gathered(v, c);
+      if (c.inner_axes > 0 && c.product < 0) add_deviations(v, c);
     }
     streamed(v);
     // The plain copy of a view, a constant or an extent, for whoever needs it in memory.
@@ -194,6 +195,53 @@ class candidate_enumeration {
     };
     use(cuts_.leaf(found.x));
     for (const cut& inside : cuts_.of(found.x)) use(inside);
+  }
+
+  // The same rows, where one sweep gives the sum of squared distances from the mean and the sum
+  // that the mean is made of.
+  void add_deviations(int v, const cut& inside) {
+    if (!options_.reassociate || !options_.nests.moments) return;
+    for (const auto& [value, f] : inside.body) {
+      const form& each = g_[value].forms[static_cast<std::size_t>(f)];
+      if (each.fused >= 0) continue;
+      const column_pair found = moments_finder(g_, dims_).of(each);
+      if (!found.any() || found.first == value || !is_sum_inside(inside, found)) continue;
+      cut single_sweep = inside;
+      single_sweep.deviations = value;
+      single_sweep.pair = found;
+      leave_needed(single_sweep, v);
+      return add(nest_kind::tile, v, -1, single_sweep);
+    }
+  }
+
+  bool is_sum_inside(const cut& inside, const column_pair& pair) const {
+    return std::ranges::any_of(inside.body, [&](const auto& computed) {
+      const form& f = g_[computed.first].forms[static_cast<std::size_t>(computed.second)];
+      return computed.first == pair.first && f.fused < 0 && f.code == ir::op::reduce_sum &&
+             f.operands[0] == pair.x;
+    });
+  }
+
+  // Drops what the root does not need once deviations come from x and stand beside the sum.
+  void leave_needed(cut& inside, int root) const {
+    std::vector<int> needed{root};
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      const auto place =
+          std::ranges::lower_bound(inside.body, needed[i], {}, &std::pair<int, int>::first);
+      if (place == inside.body.end() || place->first != needed[i]) continue;
+      if (needed[i] == inside.deviations) {
+        add_once(needed, inside.pair.x);
+        add_once(needed, inside.pair.first);
+        continue;
+      }
+      for (int operand : g_[needed[i]].forms[static_cast<std::size_t>(place->second)].operands)
+        add_once(needed, operand);
+    }
+    const auto is_dropped = [&](int value) {
+      return std::ranges::find(needed, value) == needed.end();
+    };
+    std::erase_if(inside.body, [&](const auto& computed) { return is_dropped(computed.first); });
+    std::erase_if(inside.leaves, is_dropped);
   }
 
   // Weighted sums whose scores are a product and what can be done to it block by block.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <sinter/plan/column_pair.hpp>
 #include <sinter/plan/nest_policy.hpp>
 #include <sinter/plan/op_work.hpp>
 #include <sinter/plan/values.hpp>
@@ -29,6 +30,10 @@ struct cut {
   // Its operands, which must be in memory whatever else is computed inside, and the right one of
   // the second product.
   std::array<int, 3> factors{-1, -1, -1};
+  // The value of the body, squared distances from the mean of a row, that comes from one sweep with
+  // the sum that the mean is made of, and what says so; -1: none does.
+  int deviations = -1;
+  column_pair pair{};
   double cost = 0;
 
   bool computes(int value) const {

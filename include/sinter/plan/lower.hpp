@@ -463,6 +463,12 @@ class lowering {
 
   int compute(body_state& s, int value, const form& f) {
     step made{step_kind::map, level::full, g_[value].type, f.code};
+    if (value == s.inside.deviations) {
+      value_step(s, s.inside.pair.first);
+      made = {step_kind::deviations, level::row, g_[value].type};
+      made.operands.push_back(value_step(s, s.inside.pair.x));
+      return push(s, made);
+    }
     const bool plain = f.fused < 0;
     if (plain && f.code == ir::op::matmul) {
       made.kind = step_kind::product;

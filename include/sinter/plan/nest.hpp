@@ -88,8 +88,9 @@ enum class step_kind : std::uint8_t {
   reduce,  // full -> row over the inner axes; monoid by `code` (reduce_sum, ..., argmax)
   spread,  // row -> full: the operand's value in every element of the row; an operand mode, no work
   product,  // matmul and streamed nests: the element of the matrix product
-  // column: full -> row, the squared distances from the mean, summed up. Beside the reduce_sum of
-  // the same operand, from which the sweep knows the mean (exec/column_pair.hpp).
+  // tile, column: full -> row, the squared distances from the mean, summed up. Beside the
+  // reduce_sum of the same operand, from which the mean is made: one sweep gives both
+  // (exec/column_pair.hpp, exec/row_moments.hpp).
   deviations,
   // column: full -> row, the sum of e^(x - largest). Beside the reduce_max of the same operand.
   // `attribute` 1: 0 stands for a largest that is infinite, as logsumexp has it.

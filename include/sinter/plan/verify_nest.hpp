@@ -233,7 +233,9 @@ class nest_verifier : nest_facts {
   // Beside the sum that gives the mean, or the largest.
   void check_second(const nest& n, const std::vector<step>& body, const step& s,
                     const std::string& field) const {
-    require(n.kind == nest_kind::column, field, "is of column nests alone");
+    const bool of_rows = s.kind == step_kind::deviations && n.kind == nest_kind::tile;
+    require(n.kind == nest_kind::column || (of_rows && n.inner_axes > 0), field,
+            of_rows ? "is of rows, and there are none" : "is of column nests alone");
     require(s.operands.size() == 1, field + " operands", "another number of them");
     require(s.type == dtype::f32 || s.type == dtype::f64, field + " dtype", "is f32 or f64");
     require(s.type == body[at(s.operands[0])].type, field + " dtype",
