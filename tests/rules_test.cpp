@@ -7,6 +7,7 @@
 
 #include "support/rule_cases_tensor.hpp"
 #include <sinter/rules/saturate.hpp>
+#include <sinter/sinter.hpp>
 
 namespace rules_test {
 
@@ -150,11 +151,33 @@ TEST_CASE("movement changes places with every element-wise op") {
   }
 }
 
-TEST_CASE("the exact policy admits exact rules alone") {
+TEST_CASE("the exact policy admits exact rules alone, and what ops without a kernel are made of") {
   rules::saturate_options exact;
   exact.reassociate = false;
   for (const auto& rule : rules::all_rules())
-    CHECK(exact.policy().admits(rule) == (rule.error == rules::rounding::exact));
+    CHECK(exact.policy().admits(rule) == (rule.error != rules::rounding::reassociates));
+  for (const auto& rule : rules::all_rules())
+    if (rule.error == rules::rounding::defines) CHECK(rule.phase == rules::phase::expand);
+}
+
+TEST_CASE("composites run where sums are to stay as written") {
+  sinter::tensor<float, 2> x(3, 20), h(3, 4);
+  for (std::int64_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(i % 7) - 3;
+  sinter::tensor<std::int64_t, 1> label(3);
+  for (std::int64_t& each : label) each = 4;
+  const sinter::program_options exact{.reassociate = false};
+  const auto check = [&](auto f, const auto&... in) {
+    const auto written = sinter::fuse(f, exact)(in...), free = sinter::fuse(f)(in...);
+    REQUIRE(written.size() == free.size());
+    for (std::int64_t i = 0; i < written.size(); ++i)
+      CHECK(written.data()[i] == doctest::Approx(free.data()[i]).epsilon(1e-5));
+  };
+  check([](auto a) { return sinter::softmax(a, -1); }, x);
+  check([](auto a) { return sinter::log_softmax(a, -1); }, x);
+  check([](auto a) { return sinter::layer_norm(a); }, x);
+  check([](auto a) { return sinter::rms_norm(a); }, x);
+  check([](auto a, auto l) { return sinter::cross_entropy(a, l); }, x, label);
+  check([](auto a) { return sinter::silu(a) + sinter::gelu(a) + sinter::softplus(a); }, x);
 }
 
 }  // namespace rules_test

@@ -240,6 +240,9 @@ TEST_CASE("random graphs of all ops saturate and every class stays one tensor") 
 TEST_CASE("with exact rules alone random graphs keep every bit, NaN and infinity") {
   rules::saturate_options exact;
   exact.reassociate = false;
+  // What composites are computed by is rounded where the interpreter does not.
+  for (const auto& rule : sinter::rules::all_rules())
+    if (rule.error == sinter::rules::rounding::defines) exact.disabled.emplace_back(rule.name);
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const test::random_expression expression(seed, 15 + static_cast<int>(seed % 15), dtype::f64);
     saturated s(expression.graph(), exact);

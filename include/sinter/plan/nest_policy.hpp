@@ -24,7 +24,7 @@ struct nest_policy {
   /// Convolutions of 3x3 windows by tiles of 2x2 results, with 16 products for 36 (Winograd): the
   /// same numbers but for rounding. false: windows are multiplied as they are.
   bool winograd = true;
-  /// Mean and variance over leading axes from one sweep over the data instead of two, and so the
+  /// Mean and variance from one sweep over the data instead of two, and over leading axes the
   /// largest element and the sum of exponentials that softmax and logsumexp need. false, or without
   /// `reassociate`: the mean first, then the distances from it.
   bool moments = true;

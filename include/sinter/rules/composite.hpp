@@ -44,16 +44,15 @@ inline rule_table composite_rules() {
   using enum rounding;
   using namespace composite;
   return {
-      {"expand-softmax", expand, reassociates, "(softmax[?a] ?x)", expansion<op::softmax>},
-      {"expand-log-softmax", expand, reassociates, "(log_softmax[?a] ?x)",
-       expansion<op::log_softmax>},
-      {"expand-layer-norm", expand, reassociates, "(layer_norm[?a] ?x)", expansion<op::layer_norm>},
-      {"expand-rms-norm", expand, reassociates, "(rms_norm[?a] ?x)", expansion<op::rms_norm>},
+      {"expand-softmax", expand, defines, "(softmax[?a] ?x)", expansion<op::softmax>},
+      {"expand-log-softmax", expand, defines, "(log_softmax[?a] ?x)", expansion<op::log_softmax>},
+      {"expand-layer-norm", expand, defines, "(layer_norm[?a] ?x)", expansion<op::layer_norm>},
+      {"expand-rms-norm", expand, defines, "(rms_norm[?a] ?x)", expansion<op::rms_norm>},
       {"expand-first-max", expand, exact, "(first_max[?a] ?x)", expansion<op::first_max>},
-      {"expand-cross-entropy", expand, reassociates, "(cross_entropy ?x ?y)",
+      {"expand-cross-entropy", expand, defines, "(cross_entropy ?x ?y)",
        expansion<op::cross_entropy>},
-      {"expand-rope", expand, reassociates, "(rope[?a] ?x ?y)", expansion<op::rope>},
-      {"expand-sum-windows", expand, reassociates, "(sum_windows[?a] ?x)", sum_windows_expansion},
+      {"expand-rope", expand, defines, "(rope[?a] ?x ?y)", expansion<op::rope>},
+      {"expand-sum-windows", expand, defines, "(sum_windows[?a] ?x)", sum_windows_expansion},
       {"expand-silu", expand, reassociates, "(silu ?x)", elementwise_expansion<op::silu>},
       {"expand-gelu", expand, reassociates, "(gelu ?x)", elementwise_expansion<op::gelu>},
       {"expand-gelu-tanh", expand, reassociates, "(gelu_tanh ?x)",

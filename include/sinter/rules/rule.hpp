@@ -17,6 +17,7 @@ namespace sinter::inline SINTER_ABI::rules {
 /// How a rule's two sides agree. What merely approximates is no rule: it never unites classes.
 enum class rounding : std::uint8_t {
   exact,         // the same bits, NaN payloads aside
+  defines,       // an op that has no kernel, as what it is computed by: the only way to run it
   reassociates,  // equal over the reals; may differ by rounding, in the sign of a zero, and where
                  // intermediates overflow
 };

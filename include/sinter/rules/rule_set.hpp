@@ -66,11 +66,12 @@ inline std::vector<std::string_view> rule_names() {
 
 /// Which rules may be used.
 struct rule_policy {
-  rounding allowed = rounding::reassociates;  // exact: only rules that give the same bits
-  std::vector<std::string> disabled;          // names
+  // exact: only rules that give the same bits, or are the only way to run an op
+  rounding allowed = rounding::reassociates;
+  std::vector<std::string> disabled;  // names
 
   bool admits(const tensor_rule& rule) const {
-    return (allowed == rounding::reassociates || rule.error == rounding::exact) &&
+    return (allowed == rounding::reassociates || rule.error != rounding::reassociates) &&
            std::ranges::find(disabled, rule.name) == disabled.end();
   }
 };
