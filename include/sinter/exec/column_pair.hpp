@@ -100,6 +100,15 @@ constexpr double largest_shift(dtype type) {
          2048;
 }
 
+/// What of `deviations` holds, computed from distances that sum up to `sum`, and their squares to
+/// `squares`. Rounding may leave less than nothing of equal elements, and what is taken off squares
+/// that overflow may overflow as well, where it is rounded before.
+template <class T>
+T checked_deviations(T deviations, T sum, T squares) {
+  if (std::isinf(squares) && std::isfinite(sum)) return squares;
+  return deviations < 0 ? T(0) : deviations;
+}
+
 /// Exponentials are taken from the largest element so far, or from 0 where that is infinite.
 inline double exponentials_from(double largest) { return std::isinf(largest) ? 0 : largest; }
 

@@ -335,7 +335,7 @@ class tile_interpreter {
     const element share = of(ir::op::div, {-1, 0}, number(x.size()));
     const element deviations = multiply_add(of(ir::op::mul, sum, share), sum, squares);
     return {static_cast<double>(x.size()), shift.real, sum.real,
-            deviations.real < 0 ? 0 : deviations.real};
+            checked_deviations(deviations.real, sum.real, squares.real)};
   }
 
   // Rows in blocks, each combined before it meets the accumulator; one by one where they do not lie

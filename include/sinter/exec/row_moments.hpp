@@ -18,15 +18,15 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
-// Of n elements whose distances from a shift, and the squares of these, sum up so. Rounding may
-// leave less than nothing of equal elements; `share` is 1/n, which does not have to wait.
+// Of n elements whose distances from a shift, and the squares of these, sum up so; `share` is 1/n,
+// which does not have to wait.
 template <Floating T>
-[[gnu::always_inline]] inline moments_state moments_about(std::int64_t n, T shift, T share,
-                                                          simd<T> distances, simd<T> squares) {
-  const T sum = distances.get(0);
-  const T deviations = fma<T>(mul<T>(distances, -share), distances, squares).get(0);
+[[gnu::always_inline]] inline moments_state moments_about(std::int64_t n, T shift, T share, T sum,
+                                                          T squares) {
+  const simd<T> distances(sum);
+  const T deviations = fma<T>(mul<T>(distances, -share), distances, simd<T>(squares)).get(0);
   return {static_cast<double>(n), static_cast<double>(shift), static_cast<double>(sum),
-          static_cast<double>(deviations < 0 ? T(0) : deviations)};
+          static_cast<double>(checked_deviations(deviations, sum, squares))};
 }
 
 // The mean of the first elements of a block, or 0: see largest_shift.
@@ -71,8 +71,8 @@ moments_state block_moments(std::int64_t n, const T* x) {
     sum = sum + distance;
     square = fma<T>(distance, distance, square);
   }
-  return moments_about<T>(n, shift, share, simd<T>(reduce_all<monoid::sum, T>(sum)),
-                          simd<T>(reduce_all<monoid::sum, T>(square)));
+  return moments_about<T>(n, shift, share, reduce_all<monoid::sum, T>(sum),
+                          reduce_all<monoid::sum, T>(square));
 }
 
 template <Floating T>
