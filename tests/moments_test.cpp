@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "support/column_sweeps.hpp"
+#include "support/line_moments.hpp"
 #include "support/occurrences.hpp"
-#include <sinter/exec/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 namespace moments_test {
@@ -21,41 +19,17 @@ namespace sn = sinter;
 
 namespace {
 
+using test_support::check_moments;
 using test_support::column_noise;
 using test_support::occurrences;
 using test_support::one_sweep;
 using test_support::two_sweeps;
 
-constexpr auto moments = [](auto x) { return sn::outputs(sn::mean(x, 0), sn::var(x, 0)); };
+constexpr auto moments = test_support::moments_along<0>;
 
-// Mean and variance of a column, in two sweeps of long double.
-struct expected_moments {
-  double mean = 0, variance = 0;
-};
-template <class T>
-expected_moments expected(const sn::tensor<T, 2>& x, std::int64_t column) {
-  const std::int64_t rows = x.extent(0);
-  long double sum = 0, squares = 0;
-  for (std::int64_t i = 0; i < rows; ++i) sum += x(i, column);
-  const long double mean = sum / static_cast<long double>(rows);
-  for (std::int64_t i = 0; i < rows; ++i) squares += (x(i, column) - mean) * (x(i, column) - mean);
-  return {static_cast<double>(mean), static_cast<double>(squares / static_cast<long double>(rows))};
-}
-
-// Within `tolerance` of a variance, and means of as much of their own.
 template <class T>
 void check(const sn::tensor<T, 2>& x, double tolerance) {
-  CAPTURE(x.extent(0));
-  CAPTURE(x.extent(1));
-  auto f = sn::fuse(moments, one_sweep());
-  const auto [mean, variance] = f(x);
-  CHECK(occurrences(f.explain(x), "squared deviations") == 1);
-  for (std::int64_t j = 0; j < x.extent(1); ++j) {
-    const expected_moments e = expected(x, j);
-    CHECK(std::abs(static_cast<double>(mean(j)) - e.mean) <=
-          tolerance * (std::abs(e.mean) + std::sqrt(e.variance)));
-    CHECK(std::abs(static_cast<double>(variance(j)) - e.variance) <= tolerance * e.variance);
-  }
+  CHECK(check_moments<0>(x, tolerance, one_sweep()) == 1);
 }
 
 }  // namespace
@@ -117,30 +91,8 @@ TEST_CASE(
 }
 
 TEST_CASE("what is not finite stays so") {
-  constexpr float infinity = std::numeric_limits<float>::infinity(),
-                  nan = std::numeric_limits<float>::quiet_NaN();
-  auto f = sn::fuse(moments);
   // In a row of the sample, and in another one.
-  for (const std::int64_t row : {3, 300}) {
-    auto x = column_noise<float>(1000, 20);
-    x(row, 0) = infinity;
-    x(row, 1) = -infinity;
-    x(row, 2) = nan;
-    x(row, 3) = infinity;
-    x(row + 1, 3) = -infinity;
-    x(row, 4) = 3e38f;
-    const auto [mean, variance] = f(x);
-    REQUIRE(occurrences(f.explain(x), "squared deviations") == 1);
-    CHECK(mean(0) == infinity);
-    CHECK(mean(1) == -infinity);
-    CHECK(std::isnan(mean(2)));
-    CHECK(std::isnan(mean(3)));
-    for (std::int64_t j = 0; j < 4; ++j) CHECK(std::isnan(variance(j)));
-    CHECK(mean(4) == doctest::Approx(3e35f));
-    CHECK(variance(4) == infinity);
-    for (std::int64_t j = 5; j < 20; ++j)
-      CHECK(variance(j) == doctest::Approx(expected(x, j).variance));
-  }
+  for (const std::int64_t row : {3, 300}) test_support::check_not_finite<0>(row);
 }
 
 TEST_CASE("operands are computed on the way, and batches have moments of their own") {
@@ -169,7 +121,7 @@ TEST_CASE("operands are computed on the way, and batches have moments of their o
     sn::tensor<float, 2> image(90, 33);
     std::copy_n(numbers.begin() + b * 90 * 33, 90 * 33, image.begin());
     for (std::int64_t j = 0; j < 33; ++j) {
-      const expected_moments e = expected(image, j);
+      const test_support::expected_moments e = test_support::moments_of_line<0>(image, j);
       CHECK(means(b, j) == doctest::Approx(e.mean).epsilon(1e-6));
       CHECK(variances(b, j) == doctest::Approx(e.variance).epsilon(1e-5));
     }
@@ -177,18 +129,8 @@ TEST_CASE("operands are computed on the way, and batches have moments of their o
 }
 
 TEST_CASE("every number of threads gives the same bits") {
-  for (const auto& x : {column_noise<float>(9000, 70, 5), column_noise<float>(700, 4000)}) {
-    std::vector<std::vector<float>> results;
-    for (const int threads : {1, 2, 3}) {
-      const sn::exec::loop_threads limited(threads);
-      auto f = sn::fuse(moments);
-      const auto [mean, variance] = f(x);
-      results.emplace_back(mean.begin(), mean.end());
-      results.back().insert(results.back().end(), variance.begin(), variance.end());
-    }
-    CHECK(results[0] == results[1]);
-    CHECK(results[0] == results[2]);
-  }
+  test_support::check_threads<0>(column_noise<float>(9000, 70, 5));
+  test_support::check_threads<0>(column_noise<float>(700, 4000));
 }
 
 TEST_CASE("batch norm has one sweep for its statistics, unless sums are to stay as written") {
@@ -216,19 +158,7 @@ TEST_CASE("few rows, where columns cost more than a second sweep") {
 }
 
 TEST_CASE("a variance whose mean is that of something else is not taken for one") {
-  const auto x = column_noise<float>(500, 20), y = column_noise<float>(500, 20, 1);
-  auto other = sn::fuse([](auto a, auto b) {
-    const auto d = a - sn::mean(b, 0, true);
-    return sn::mean(d * d, 0);
-  });
-  auto scaled = sn::fuse([](auto a) {
-    const auto d = a - sn::sum(a, 0, true) * 0.5f;
-    return sn::mean(d * d, 0);
-  });
-  (void)other(x, y);
-  (void)scaled(x);
-  CHECK(occurrences(other.explain(x, y), "squared deviations") == 0);
-  CHECK(occurrences(scaled.explain(x), "squared deviations") == 0);
+  test_support::check_other_means<0>(column_noise<float>(500, 20), column_noise<float>(500, 20, 1));
 }
 
 }  // namespace moments_test

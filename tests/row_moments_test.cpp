@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "support/column_sweeps.hpp"
+#include "support/line_moments.hpp"
 #include "support/occurrences.hpp"
-#include <sinter/exec/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 namespace row_moments_test {
@@ -21,40 +19,17 @@ namespace sn = sinter;
 
 namespace {
 
+using test_support::check_moments;
 using test_support::column_noise;
 using test_support::occurrences;
 using test_support::two_sweeps;
 
-constexpr auto moments = [](auto x) { return sn::outputs(sn::mean(x, 1), sn::var(x, 1)); };
+constexpr auto moments = test_support::moments_along<1>;
 
-struct expected_moments {
-  double mean = 0, variance = 0;
-};
-template <class T>
-expected_moments expected(const sn::tensor<T, 2>& x, std::int64_t row) {
-  const std::int64_t columns = x.extent(1);
-  long double sum = 0, squares = 0;
-  for (std::int64_t j = 0; j < columns; ++j) sum += x(row, j);
-  const long double mean = sum / static_cast<long double>(columns);
-  for (std::int64_t j = 0; j < columns; ++j) squares += (x(row, j) - mean) * (x(row, j) - mean);
-  return {static_cast<double>(mean),
-          static_cast<double>(squares / static_cast<long double>(columns))};
-}
-
-// Within `tolerance` of a variance, and means of as much of their own.
 template <class T>
 void check(const sn::tensor<T, 2>& x, double tolerance) {
-  CAPTURE(x.extent(0));
-  CAPTURE(x.extent(1));
-  auto f = sn::fuse(moments);
-  const auto [mean, variance] = f(x);
-  if (x.extent(1) > 16) CHECK(occurrences(f.explain(x), "squared deviations") == 1);
-  for (std::int64_t i = 0; i < x.extent(0); ++i) {
-    const expected_moments e = expected(x, i);
-    CHECK(std::abs(static_cast<double>(mean(i)) - e.mean) <=
-          tolerance * (std::abs(e.mean) + std::sqrt(e.variance)));
-    CHECK(std::abs(static_cast<double>(variance(i)) - e.variance) <= tolerance * e.variance);
-  }
+  const auto sweeps = check_moments<1>(x, tolerance);
+  if (x.extent(1) > 16) CHECK(sweeps == 1);
 }
 
 }  // namespace
@@ -119,45 +94,13 @@ TEST_CASE(
 }
 
 TEST_CASE("what is not finite stays so") {
-  constexpr float infinity = std::numeric_limits<float>::infinity(),
-                  nan = std::numeric_limits<float>::quiet_NaN();
-  auto f = sn::fuse(moments);
   // Among the elements that give the shift, and behind them.
-  for (const std::int64_t at : {3, 300, 998}) {
-    auto x = column_noise<float>(20, 1000);
-    x(0, at) = infinity;
-    x(1, at) = -infinity;
-    x(2, at) = nan;
-    x(3, at) = infinity;
-    x(3, at + 1) = -infinity;
-    x(4, at) = 3e38f;
-    const auto [mean, variance] = f(x);
-    REQUIRE(occurrences(f.explain(x), "squared deviations") == 1);
-    CHECK(mean(0) == infinity);
-    CHECK(mean(1) == -infinity);
-    CHECK(std::isnan(mean(2)));
-    CHECK(std::isnan(mean(3)));
-    for (std::int64_t i = 0; i < 4; ++i) CHECK(std::isnan(variance(i)));
-    CHECK(mean(4) == doctest::Approx(3e35f));
-    CHECK(variance(4) == infinity);
-    for (std::int64_t i = 5; i < 20; ++i)
-      CHECK(variance(i) == doctest::Approx(expected(x, i).variance));
-  }
+  for (const std::int64_t at : {3, 300, 998}) test_support::check_not_finite<1>(at);
 }
 
 TEST_CASE("every number of threads gives the same bits") {
-  for (const auto& x : {column_noise<float>(700, 768, 5), column_noise<float>(2, 300'000)}) {
-    std::vector<std::vector<float>> results;
-    for (const int threads : {1, 2, 3}) {
-      const sn::exec::loop_threads limited(threads);
-      auto f = sn::fuse(moments);
-      const auto [mean, variance] = f(x);
-      results.emplace_back(mean.begin(), mean.end());
-      results.back().insert(results.back().end(), variance.begin(), variance.end());
-    }
-    CHECK(results[0] == results[1]);
-    CHECK(results[0] == results[2]);
-  }
+  test_support::check_threads<1>(column_noise<float>(700, 768, 5));
+  test_support::check_threads<1>(column_noise<float>(2, 300'000));
 }
 
 TEST_CASE("layer norm has one sweep for its statistics, unless sums are to stay as written") {
@@ -184,19 +127,7 @@ TEST_CASE("layer norm has one sweep for its statistics, unless sums are to stay 
 }
 
 TEST_CASE("a variance whose mean is that of something else is not taken for one") {
-  const auto x = column_noise<float>(20, 500), y = column_noise<float>(20, 500, 1);
-  auto other = sn::fuse([](auto a, auto b) {
-    const auto d = a - sn::mean(b, 1, true);
-    return sn::mean(d * d, 1);
-  });
-  auto scaled = sn::fuse([](auto a) {
-    const auto d = a - sn::sum(a, 1, true) * 0.5f;
-    return sn::mean(d * d, 1);
-  });
-  (void)other(x, y);
-  (void)scaled(x);
-  CHECK(occurrences(other.explain(x, y), "squared deviations") == 0);
-  CHECK(occurrences(scaled.explain(x), "squared deviations") == 0);
+  test_support::check_other_means<1>(column_noise<float>(20, 500), column_noise<float>(20, 500, 1));
 }
 
 }  // namespace row_moments_test

@@ -161,7 +161,7 @@ TEST_CASE("the exact policy admits exact rules alone, and what ops without a ker
 }
 
 TEST_CASE("composites run where sums are to stay as written") {
-  sinter::tensor<float, 2> x(3, 20), h(3, 4);
+  sinter::tensor<float, 2> x(3, 20);
   for (std::int64_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(i % 7) - 3;
   sinter::tensor<std::int64_t, 1> label(3);
   for (std::int64_t& each : label) each = 4;

@@ -79,26 +79,26 @@ struct moments_result {
   all.count = count;
 }
 
-/// The shift for data of which `count` elements sum up to this; 0 where the mean is no number, or
-/// where distances of a block might leave the dtype though its elements do not.
-inline double shift_of(std::int64_t count, double sum, dtype type) {
+/// From a larger shift, `summed` distances might leave the dtype though their elements do not.
+constexpr double largest_shift(dtype type, std::int64_t summed) {
   const double largest = type == dtype::f32 ? static_cast<double>(std::numeric_limits<float>::max())
                                             : std::numeric_limits<double>::max();
+  return largest / (2 * static_cast<double>(summed));
+}
+
+/// The shift for columns of which `count` elements sum up to this: their mean, or 0 where that is
+/// no number or too large.
+inline double shift_of(std::int64_t count, double sum, dtype type) {
   const double mean = sum / static_cast<double>(count);
-  return std::abs(mean) <= largest / (2 * column_block_rows) ? mean : 0;
+  return std::abs(mean) <= largest_shift(type, column_block_rows) ? mean : 0;
 }
 
 /// Of a block of a row, 64 registers, the shift is the mean of so many. The squared distances from
 /// the mean of a k-th of some elements are at most k times those from the mean of all: four bits
 /// are lost at worst.
 inline constexpr std::int64_t moments_sample = 4;
-/// The shift is 0 where that mean is no number, or so large that the distances of a block, at most
-/// 1024, might leave the dtype though its elements do not.
-constexpr double largest_shift(dtype type) {
-  return (type == dtype::f32 ? static_cast<double>(std::numeric_limits<float>::max())
-                             : std::numeric_limits<double>::max()) /
-         2048;
-}
+/// The elements of a block of the widest registers: 64 times 16.
+inline constexpr std::int64_t moments_block = 1024;
 
 /// What of `deviations` holds, computed from distances that sum up to `sum`, and their squares to
 /// `squares`. Rounding may leave less than nothing of equal elements, and what is taken off squares

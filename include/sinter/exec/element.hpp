@@ -102,6 +102,13 @@ inline element evaluate(ir::op code, dtype type, const element& a, const element
   return stored(type, {0, static_cast<std::int64_t>(bits)});
 }
 
+/// a·b + c; `fused`: the product is not rounded before it is added.
+inline element multiply_add(dtype type, bool fused, const element& a, const element& b,
+                            const element& c) {
+  if (fused) return evaluate(ir::op::multiply_add, type, a, b, c);
+  return evaluate(ir::op::add, type, c, evaluate(ir::op::mul, type, a, b));
+}
+
 /// As ir::cast_scalar, but exact for 64 bits.
 inline element cast_element(dtype from, dtype to, const element& x) {
   if (is_floating(from)) {

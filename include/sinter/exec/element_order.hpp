@@ -26,8 +26,7 @@ class row_order {
   /// The sum of squares; `fused`: none of which is rounded before it is added.
   element reduce_squares(bool fused) const {
     return reduce([&](const element& all, const element& x) {
-      return fused ? evaluate(ir::op::multiply_add, type_, x, x, all)
-                   : evaluate(ir::op::add, type_, all, evaluate(ir::op::mul, type_, x, x));
+      return multiply_add(type_, fused, x, x, all);
     });
   }
 
@@ -40,10 +39,10 @@ class row_order {
   element reduce(F with_one) const {
     const std::size_t whole = row_.size() / lanes_, rest = row_.size() % lanes_;
     group all = halves(0, whole, with_one);
-    for (std::size_t i = 0; i < lanes_; ++i)
-      all[i] = i < rest    ? with_one(all[i], row_[whole * lanes_ + i])
-               : rest != 0 ? combine(m_, type_, all[i], identity_of(m_, type_))
-                           : all[i];
+    if (rest != 0)
+      for (std::size_t i = 0; i < lanes_; ++i)
+        all[i] = i < rest ? with_one(all[i], row_[whole * lanes_ + i])
+                          : combine(m_, type_, all[i], identity_of(m_, type_));
     for (std::size_t width = lanes_ / 2; width > 0; width /= 2)
       for (std::size_t i = 0; i < width; ++i) all[i] = combine(m_, type_, all[i], all[i + width]);
     return all[0];

@@ -323,17 +323,14 @@ class tile_interpreter {
     const auto number = [](std::size_t n) { return element{static_cast<double>(n), 0}; };
     const std::span<const element> first = x.first(std::min(x.size(), sample));
     element shift = of(ir::op::div, order(first).reduce(), number(first.size()));
-    if (!(std::abs(shift.real) <= largest_shift(r.type))) shift = {};
+    if (!(std::abs(shift.real) <= largest_shift(r.type, moments_block))) shift = {};
     std::vector<element> distances;
     for (const element& each : x) distances.push_back(of(ir::op::sub, each, shift));
     const bool fused = r.kernels->fuses_squares;
-    const auto multiply_add = [&](const element& a, const element& b, const element& c) {
-      return fused ? evaluate(ir::op::multiply_add, r.type, a, b, c)
-                   : of(ir::op::add, of(ir::op::mul, a, b), c);
-    };
     const element sum = order(distances).reduce(), squares = order(distances).reduce_squares(fused);
     const element share = of(ir::op::div, {-1, 0}, number(x.size()));
-    const element deviations = multiply_add(of(ir::op::mul, sum, share), sum, squares);
+    const element deviations =
+        multiply_add(r.type, fused, of(ir::op::mul, sum, share), sum, squares);
     return {static_cast<double>(x.size()), shift.real, sum.real,
             checked_deviations(deviations.real, sum.real, squares.real)};
   }

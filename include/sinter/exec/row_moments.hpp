@@ -43,7 +43,7 @@ template <Floating T>
   } else {
     mean = reduce_row<monoid::sum>(n, x) / static_cast<T>(n);
   }
-  constexpr auto largest = static_cast<T>(largest_shift(dtype_of<T>));
+  constexpr auto largest = static_cast<T>(largest_shift(dtype_of<T>, moments_block));
   return std::abs(mean) <= largest ? mean : T(0);
 }
 

@@ -206,42 +206,42 @@ class candidate_enumeration {
       if (each.fused >= 0) continue;
       const column_pair found = moments_finder(g_, dims_).of(each);
       if (!found.any() || found.first == value || !is_sum_inside(inside, found)) continue;
-      cut single_sweep = inside;
-      single_sweep.deviations = value;
-      single_sweep.pair = found;
-      leave_needed(single_sweep, v);
-      return add(nest_kind::tile, v, -1, single_sweep);
+      const std::size_t before = candidates_.size();
+      add(nest_kind::tile, v, -1, without_distances(inside, v, value, found));
+      if (candidates_.size() == before) return;
+      candidates_.back().pair = found;
+      candidates_.back().second = value;
+      return;
     }
   }
 
   bool is_sum_inside(const cut& inside, const column_pair& pair) const {
-    return std::ranges::any_of(inside.body, [&](const auto& computed) {
-      const form& f = g_[computed.first].forms[static_cast<std::size_t>(computed.second)];
-      return computed.first == pair.first && f.fused < 0 && f.code == ir::op::reduce_sum &&
-             f.operands[0] == pair.x;
-    });
+    const int number = inside.form_of(pair.first);
+    if (number < 0) return false;
+    const form& f = g_[pair.first].forms[static_cast<std::size_t>(number)];
+    return f.fused < 0 && f.code == ir::op::reduce_sum && f.operands[0] == pair.x;
   }
 
-  // Drops what the root does not need once deviations come from x and stand beside the sum.
-  void leave_needed(cut& inside, int root) const {
+  // What the root needs of a cut once the pair's second value comes from x and stands beside its
+  // first.
+  cut without_distances(cut inside, int root, int second, const column_pair& pair) const {
     std::vector<int> needed{root};
     for (std::size_t i = 0; i < needed.size(); ++i) {
-      const auto place =
-          std::ranges::lower_bound(inside.body, needed[i], {}, &std::pair<int, int>::first);
-      if (place == inside.body.end() || place->first != needed[i]) continue;
-      if (needed[i] == inside.deviations) {
-        add_once(needed, inside.pair.x);
-        add_once(needed, inside.pair.first);
-        continue;
+      const int value = needed[i], number = inside.form_of(value);
+      if (value == second) {
+        add_once(needed, pair.x);
+        add_once(needed, pair.first);
+      } else if (number >= 0) {
+        for (int operand : g_[value].forms[static_cast<std::size_t>(number)].operands)
+          add_once(needed, operand);
       }
-      for (int operand : g_[needed[i]].forms[static_cast<std::size_t>(place->second)].operands)
-        add_once(needed, operand);
     }
     const auto is_dropped = [&](int value) {
       return std::ranges::find(needed, value) == needed.end();
     };
     std::erase_if(inside.body, [&](const auto& computed) { return is_dropped(computed.first); });
     std::erase_if(inside.leaves, is_dropped);
+    return inside;
   }
 
   // Weighted sums whose scores are a product and what can be done to it block by block.

@@ -261,8 +261,8 @@ class candidate_cost {
           packs(c, v, f) ? packing_work(a, machine_) + packing_work(b, machine_) : 0;
       return 2 * machine_.flop * g_[v].elements * k * width_factor(g_[v].type) + packing;
     }
-    if (v == c.inside.deviations)  // a difference and a square: its sum counts elsewhere
-      return 2 * machine_.unit_work * width_factor(g_[v].type) * g_[c.inside.pair.x].elements;
+    if (v == c.second)  // a difference and a square: its sum counts elsewhere
+      return 2 * machine_.unit_work * width_factor(g_[v].type) * g_[c.pair.x].elements;
     const bool reduces = f.fused < 0 && ir::info(f.code).kind == ir::kind::reduction;
     return f.work * (reduces ? g_[f.operands[0]].elements : g_[v].elements);
   }

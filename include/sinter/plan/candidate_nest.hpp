@@ -29,9 +29,12 @@ struct candidate {
   std::array<int, 2> gathered{-1, -1};
   // matmul: the values of the right sides of its products, if they are packed once.
   std::array<int, 2> packed{-1, -1};
-  bool winograd = false;     // matmul: as `nest` has it
-  std::vector<int> parts;    // grouped: matmul candidates with one left factor
-  column_pair pair;          // column: the root is its second value, its cut is one of x
+  bool winograd = false;   // matmul: as `nest` has it
+  std::vector<int> parts;  // grouped: matmul candidates with one left factor
+  // column: the root is its second value, its cut is one of x. tile: the value of its body that is
+  // `second` comes from one sweep with the pair's first.
+  column_pair pair;
+  int second = -1;
   bool reordered = false;    // tile: a reduction over axes that are not the last ones
   std::vector<int> outputs;  // values it stores, the root first
   std::vector<int> reads;    // values that must be stored before

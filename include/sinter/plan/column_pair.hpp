@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two values of the columns that one sweep down them can give, in a saturated e-graph: see the
+// Two values of columns, or of rows, that one sweep can give, in a saturated e-graph: see the
 // finders of moments.hpp and exponential_sums.hpp.
 #pragma once
 

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <sinter/plan/column_pair.hpp>
 #include <sinter/plan/nest_policy.hpp>
 #include <sinter/plan/op_work.hpp>
 #include <sinter/plan/values.hpp>
@@ -30,16 +29,14 @@ struct cut {
   // Its operands, which must be in memory whatever else is computed inside, and the right one of
   // the second product.
   std::array<int, 3> factors{-1, -1, -1};
-  // The value of the body, squared distances from the mean of a row, that comes from one sweep with
-  // the sum that the mean is made of, and what says so; -1: none does.
-  int deviations = -1;
-  column_pair pair{};
   double cost = 0;
 
-  bool computes(int value) const {
+  // The form in which a value is computed inside, or -1.
+  int form_of(int value) const {
     const auto place = std::ranges::lower_bound(body, value, {}, &std::pair<int, int>::first);
-    return place != body.end() && place->first == value;
+    return place != body.end() && place->first == value ? place->second : -1;
   }
+  bool computes(int value) const { return form_of(value) >= 0; }
 };
 
 inline constexpr std::size_t cuts_kept = 6;
@@ -105,8 +102,7 @@ class cut_enumeration {
 
   // The form of the product of the cut.
   const form& product_form(const cut& c) const {
-    const auto place = std::ranges::lower_bound(c.body, c.product, {}, &std::pair<int, int>::first);
-    return g_[c.product].forms[static_cast<std::size_t>(place->second)];
+    return g_[c.product].forms[static_cast<std::size_t>(c.form_of(c.product))];
   }
 
   // Does the product of the cut read its left factor transposed?

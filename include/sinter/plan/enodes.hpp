@@ -27,7 +27,6 @@ inline std::vector<eqsat::node_id> enodes_of(const value_graph& g, const candida
   for (eqsat::node_id node : c.weighted.nodes) add(node);
   if (c.form >= 0) add(form_of(c.root, c.form).node);
   for (eqsat::node_id node : c.pair.nodes) add(node);
-  for (eqsat::node_id node : c.inside.pair.nodes) add(node);
   for (const auto& [v, f] : c.inside.body)
     if (v == c.root) add(form_of(v, f).node);
   for (const auto& [v, f] : c.inside.body) add(form_of(v, f).node);

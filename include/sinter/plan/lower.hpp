@@ -255,16 +255,14 @@ class lowering {
 
   struct body_state {
     nest& n;
-    const cut& inside;
+    const candidate& c;
     std::vector<std::pair<int, int>> step_of;  // (value, step)
-    int second_packed = -1;                    // the packed right side of the second product
   };
 
   void lower_body(nest& n, const candidate& c, const form* reduction, int number) {
-    body_state s{n, c.inside, {}, c.packed[1]};
-    const int result = c.pair.any()           ? c.pair.x
-                       : reduction != nullptr ? reduction->operands[0]
-                                              : c.root;
+    body_state s{n, c, {}};
+    const bool is_pair = c.kind == nest_kind::column && c.pair.any();
+    const int result = is_pair ? c.pair.x : reduction != nullptr ? reduction->operands[0] : c.root;
     n.space = c.inside.inner_axes != 0 ? c.inside.space : g_[result].shape;
     n.inner_axes = c.inside.inner_axes;
     if (c.kind == nest_kind::matmul) lower_product(n, c);
@@ -278,7 +276,7 @@ class lowering {
     const std::int64_t mask = g_.payload(*reduction).attributes[0];
     const int rank = static_cast<int>(n.space.size());
     step reduce{step_kind::reduce, level::row, g_[c.root].type,
-                c.pair.any() ? first_of_pair(c.pair.kind) : reduction->code};
+                is_pair ? first_of_pair(c.pair.kind) : reduction->code};
     reduce.operands.push_back(last);
     reduce.attribute = mask;
     if (c.kind == nest_kind::column) {
@@ -293,7 +291,7 @@ class lowering {
       n.inner_axes = std::popcount(static_cast<std::uint64_t>(mask));
     }
     n.body.push_back(reduce);
-    if (c.pair.any()) {
+    if (is_pair) {
       if (is_stored_by(number, c.pair.first))
         n.stores.push_back({static_cast<int>(n.body.size()) - 1, ensure_buffer(c.pair.first)});
       step second{c.pair.kind, level::row, g_[c.root].type};
@@ -306,7 +304,7 @@ class lowering {
   }
 
   void lower_streamed(nest& n, const candidate& c) {
-    body_state s{n, c.inside, {}};
+    body_state s{n, c, {}};
     n.space = g_[c.weighted.scores].shape;
     lower_product(n, c);
     n.accesses.push_back(access_to(c.weighted.values, true));
@@ -381,7 +379,7 @@ class lowering {
     for (const prologue_part& part : prologue->parts) {
       nest program;  // of this part alone
       program.space = part.space;
-      body_state s{program, c.inside, {}};
+      body_state s{program, c, {}};
       std::vector<int> step_at;
       for (const prologue_value& made : part.body)
         step_at.push_back(prologue_step(s, part, made, step_at));
@@ -446,12 +444,9 @@ class lowering {
   int value_step(body_state& s, int value) {
     for (const auto& [v, number] : s.step_of)
       if (v == value) return number;
-    const auto place =
-        std::ranges::lower_bound(s.inside.body, value, {}, &std::pair<int, int>::first);
-    const bool computed = place != s.inside.body.end() && place->first == value;
-    const int made =
-        computed ? compute(s, value, g_[value].forms[static_cast<std::size_t>(place->second)])
-                 : read(s, value);
+    const int form = s.c.inside.form_of(value);
+    const int made = form >= 0 ? compute(s, value, g_[value].forms[static_cast<std::size_t>(form)])
+                               : read(s, value);
     s.step_of.push_back({value, made});
     return made;
   }
@@ -463,20 +458,20 @@ class lowering {
 
   int compute(body_state& s, int value, const form& f) {
     step made{step_kind::map, level::full, g_[value].type, f.code};
-    if (value == s.inside.deviations) {
-      value_step(s, s.inside.pair.first);
+    if (value == s.c.second) {
+      value_step(s, s.c.pair.first);
       made = {step_kind::deviations, level::row, g_[value].type};
-      made.operands.push_back(value_step(s, s.inside.pair.x));
+      made.operands.push_back(value_step(s, s.c.pair.x));
       return push(s, made);
     }
     const bool plain = f.fused < 0;
     if (plain && f.code == ir::op::matmul) {
       made.kind = step_kind::product;
-      if (value == s.inside.second_product) {
+      if (value == s.c.inside.second_product) {
         made.attribute = g_.payload(f).attributes[1];
-        made.access = add_access(s.n, s.second_packed >= 0
-                                          ? packed_access(s.second_packed, made.attribute != 0)
-                                          : access_to(f.operands[1], true));
+        const int packed = s.c.packed[1];
+        made.access = add_access(s.n, packed >= 0 ? packed_access(packed, made.attribute != 0)
+                                                  : access_to(f.operands[1], true));
       }
       return push(s, made);
     }
