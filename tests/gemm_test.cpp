@@ -265,6 +265,35 @@ TEST_CASE("the blocks cover the result, and the grid knows only the shape") {
   CHECK(small.row_count * small.column_count == 1);
 }
 
+TEST_CASE("blocks begin at whole units, and are as even as these allow") {
+  for (const std::int64_t n : {0, 1, 47, 48, 49, 500, 512, 784, 3072})
+    for (const std::int64_t count : {1, 2, 3, 4, 7}) {
+      const std::int64_t unit = exec::gemm_column_unit;
+      const std::int64_t most =
+          sn::planning::pieces_of(sn::planning::pieces_of(n, unit), count) * unit;
+      std::int64_t end = 0;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t begin = sn::planning::piece_begin(n, unit, count, i);
+        CHECK(begin == end);
+        CHECK((begin % unit == 0 || begin == n));
+        end = sn::planning::piece_begin(n, unit, count, i + 1);
+        CHECK(end >= begin);
+        CHECK(end - begin <= most);
+        if (i + 1 < count) CHECK(end - begin >= most - unit);
+      }
+      CHECK(end == n);
+    }
+  CHECK(sn::planning::piece_begin(512, 48, 4, 1) == 96);
+  CHECK(sn::planning::piece_begin(512, 48, 4, 2) == 240);
+}
+
+TEST_CASE("narrow products are for several threads by the registers that they fill") {
+  const exec::gemm_blocks ten = exec::gemm_block_grid(512, 10, 128),
+                          vector = exec::gemm_block_grid(512, 1, 128);
+  CHECK(ten.row_count == 2);
+  CHECK(vector.row_count == 1);
+}
+
 TEST_CASE("blocks give the same bits in any thread and alone") {
   const std::int64_t m = 300, n = 500, k = 300;
   const std::vector<float> a = some_values<float>(m * k, 1), b = some_values<float>(k * n, 2);

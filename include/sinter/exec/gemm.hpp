@@ -30,7 +30,7 @@ namespace sinter::inline SINTER_ABI::exec {
 
 /// How a product is cut into blocks of C that can be computed independently.
 struct gemm_blocks {
-  std::int64_t rows;  // of a block; the last may be smaller
+  std::int64_t rows;  // of a block at most
   std::int64_t columns;
   std::int64_t row_count;
   std::int64_t column_count;
@@ -39,6 +39,8 @@ struct gemm_blocks {
 /// Blocks begin at multiples of so many columns: whole micro-panels of every instruction set (three
 /// registers of 16 floats).
 inline constexpr std::int64_t gemm_column_unit = 48;
+/// And of so many rows: those of a tile.
+inline constexpr std::int64_t gemm_row_unit = 8;
 
 /// Blocks of fewer rows pack their columns for too little: they are for threads that would have no
 /// block otherwise.
@@ -46,13 +48,16 @@ inline constexpr std::int64_t gemm_least_rows = 128;
 
 /// Depends on the shape alone, never on the number of threads. Halves the longer side until there
 /// are 64 blocks, but none of less than 128 rows and 192 columns (64 and 96 until there are 16
-/// blocks) or 10^6 multiply-adds, 7 µs. A thread takes several blocks that lie below each other at
-/// once, where threads are few (run_matmul.hpp).
+/// blocks) or 10^6 multiply-adds, 7 µs: those of whole registers, and a result takes as long as 8
+/// of them. A thread takes several blocks that lie below each other at once, where threads are few
+/// (run_matmul.hpp).
 constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr std::int64_t most_blocks = 64, some_blocks = 16;
   std::int64_t row_count = 1;
   std::int64_t column_count = 1;
-  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const double work = static_cast<double>(m) *
+                      static_cast<double>(planning::computed_columns(n, dtype::f32)) *
+                      static_cast<double>(k + 8);
   while (row_count * column_count < most_blocks &&
          work > 1e6 * static_cast<double>(row_count * column_count)) {
     const bool are_few = row_count * column_count < some_blocks;
@@ -67,9 +72,9 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
     else
       break;
   }
-  // Whole micro-panels, and 8 rows.
   const std::int64_t rows = std::max<std::int64_t>(
-      1, row_count == 1 ? m : planning::whole_units(planning::pieces_of(m, row_count), 8));
+      1,
+      row_count == 1 ? m : planning::whole_units(planning::pieces_of(m, row_count), gemm_row_unit));
   const std::int64_t columns = std::max<std::int64_t>(
       1, column_count == 1
              ? n

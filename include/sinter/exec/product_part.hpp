@@ -164,8 +164,9 @@ class product_part {
   /// all, or as many as there are.
   void run_block(const run_memory& memory, const left_block& left, std::int64_t column_block,
                  std::int64_t beside) const {
-    const std::int64_t column = column_block * grid_.columns;
-    const std::int64_t columns = std::min(beside * grid_.columns, n_ - column);
+    const std::int64_t column = first_column(column_block);
+    const std::int64_t columns =
+        first_column(std::min(column_block + beside, grid_.column_count)) - column;
     const std::int64_t first_row = left.batch * m_ + left.row;
     std::array<external_block, most_products> products;
     for (std::size_t k = 0; k < right_.size(); ++k) {
@@ -236,6 +237,10 @@ class product_part {
   }
 
  private:
+  // Of a block: at most grid_.columns before that of the next one.
+  std::int64_t first_column(std::int64_t block) const {
+    return planning::piece_begin(n_, gemm_column_unit, grid_.column_count, block);
+  }
   // That run_block multiplies at once.
   std::int64_t most_columns() const { return std::min(n_, most_beside() * grid_.columns); }
 

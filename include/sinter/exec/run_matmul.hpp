@@ -191,6 +191,10 @@ class matmul_nest {
     for (const product_part& part : parts_) tasks += column_tasks(part, beside);
     return tasks;
   }
+  // Of a block: at most rows_ before that of the next one.
+  std::int64_t first_row(std::int64_t block) const {
+    return planning::piece_begin(m_, gemm_row_unit, row_blocks_, block);
+  }
   std::int64_t places_of(std::int64_t stack) const {
     return batch_ * planning::pieces_of(row_blocks_, stack);
   }
@@ -230,10 +234,12 @@ class matmul_nest {
     }
     beside = std::min(beside, part->most_beside());
     if (part->columns() == 0) return;
-    const std::int64_t stacks = planning::pieces_of(row_blocks_, stack), rows = stack * rows_;
-    left_block left{a_, batch_shape_, place / stacks, place % stacks * rows,
-                    0,  nullptr,      scratch,        scratch + tables_offset_};
-    left.rows = std::min(rows, m_ - left.row);
+    const std::int64_t stacks = planning::pieces_of(row_blocks_, stack),
+                       block = place % stacks * stack;
+    const std::int64_t row = first_row(block),
+                       end = first_row(std::min(block + stack, row_blocks_));
+    left_block left{a_,        batch_shape_, place / stacks, row,
+                    end - row, nullptr,      scratch,        scratch + tables_offset_};
     if (stack <= kept_stack_ && (a_.is_gathered() || part->reads_packed(left.rows))) {
       left.packed = scratch + packed_offset_ + packed_header;
       if (packed_stack(scratch) != place) {

@@ -252,6 +252,13 @@ class candidate_cost {
     return products;
   }
 
+  // With those beside the last columns of a product that its registers hold.
+  double computed_elements(const value_class& product) const {
+    const std::int64_t columns = std::max<std::int64_t>(1, g_.extent(product.shape.back()));
+    return product.elements / static_cast<double>(columns) *
+           static_cast<double>(computed_columns(columns, product.type));
+  }
+
   double body_work(const candidate& c, int v, const form& f) const {
     if (f.fused < 0 && f.code == ir::op::matmul) {
       const value_class& a = g_[f.operands[0]];
@@ -259,7 +266,7 @@ class candidate_cost {
       const value_class& b = g_[shares_right(f) ? resolve(g_, f.operands[1]).base : f.operands[1]];
       const double packing =
           packs(c, v, f) ? packing_work(a, machine_) + packing_work(b, machine_) : 0;
-      return 2 * machine_.flop * g_[v].elements * k * width_factor(g_[v].type) + packing;
+      return 2 * machine_.flop * computed_elements(g_[v]) * k * width_factor(g_[v].type) + packing;
     }
     if (v == c.second)  // a difference and a square: its sum counts elsewhere
       return 2 * machine_.unit_work * width_factor(g_[v].type) * g_[c.pair.x].elements;
