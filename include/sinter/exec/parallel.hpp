@@ -139,8 +139,9 @@ class dealt_tasks {
  public:
   dealt_tasks(std::int64_t tasks, int threads) : parts_(std::min(threads, most_parts)) {
     for (int i = 0; i < parts_; ++i) {
-      part_[index(i)].next.store(tasks * i / parts_, std::memory_order_relaxed);
-      part_[index(i)].end = tasks * (i + 1) / parts_;
+      part_[index(i)].next.store(planning::piece_begin(tasks, 1, parts_, i),
+                                 std::memory_order_relaxed);
+      part_[index(i)].end = planning::piece_begin(tasks, 1, parts_, i + 1);
     }
   }
 
@@ -219,7 +220,8 @@ void parallel_ranges(std::int64_t tasks, double estimated_nanoseconds, F f) {
       threads == 1 ? 1 : std::clamp<std::int64_t>(affordable, 1, most_ranges_per_thread);
   const std::int64_t ranges = std::min(tasks, threads * each);
   parallel_for(ranges, estimated_nanoseconds, [&](std::int64_t range, int thread) {
-    f(tasks * range / ranges, tasks * (range + 1) / ranges, thread);
+    f(planning::piece_begin(tasks, 1, ranges, range),
+      planning::piece_begin(tasks, 1, ranges, range + 1), thread);
   });
 }
 

@@ -120,8 +120,8 @@ constexpr bool multiplies_few_rows(std::int64_t rows, std::int64_t columns) {
   return rows <= few_rows && columns > in_place_columns;
 }
 
-/// Rows of a block of products of m rows: `rows`, or a little more where the last block would be so
-/// small that it is multiplied in another way (packs(rows) is false) than the rest.
+/// Rows of a block of products of m rows: `rows`, or a little more where the smallest block could
+/// be so small that it is multiplied in another way (packs(rows) is false) than the rest.
 template <class Packs>
 constexpr std::int64_t product_rows(std::int64_t m, std::int64_t rows, Packs packs) {
   const auto last = [&] { return m - (std::max<std::int64_t>(1, pieces_of(m, rows)) - 1) * rows; };

@@ -444,9 +444,10 @@ class lowering {
   int value_step(body_state& s, int value) {
     for (const auto& [v, number] : s.step_of)
       if (v == value) return number;
-    const int form = s.c.inside.form_of(value);
-    const int made = form >= 0 ? compute(s, value, g_[value].forms[static_cast<std::size_t>(form)])
-                               : read(s, value);
+    const int chosen = s.c.inside.form_of(value);
+    const int made = chosen >= 0
+                         ? compute(s, value, g_[value].forms[static_cast<std::size_t>(chosen)])
+                         : read(s, value);
     s.step_of.push_back({value, made});
     return made;
   }
