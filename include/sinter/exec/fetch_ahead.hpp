@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <sinter/exec/processor_family.hpp>
 #include <sinter/support/abi.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -15,11 +16,7 @@ namespace sinter::inline SINTER_ABI::exec {
 /// relu(x + b) over twice 8 MB takes 0.9 instead of 1.2 ms, over twice 64 MB 13.5 instead of 16.8).
 /// AMD's lose a tenth (EPYC, Zen 5). Intel's other processors were not measured.
 inline bool streams_gain_from_fetching() {
-#if defined(__x86_64__) || defined(__i386__)
-  return __builtin_cpu_is("intel") != 0;
-#else
-  return false;
-#endif
+  return this_family() == processor_family::intel;
 }
 
 /// Does it gain to fetch the next tile while several commands work on this one? Where the hardware
@@ -27,11 +24,7 @@ inline bool streams_gain_from_fetching() {
 /// over 12 MB takes 210 ns per row without and 290 with it, in L2 170 either way; Zen 5: 290
 /// without and 150 with; Zen 3 was not measured).
 inline bool tiles_gain_from_fetching() {
-#if defined(__x86_64__) || defined(__i386__)
-  return __builtin_cpu_is("amdfam19h") == 0;
-#else
-  return true;
-#endif
+  return this_family() != processor_family::amd_19h;
 }
 
 /// Asks for the lines of so many bytes. Line by line, most instructions would be the loop's.
