@@ -15,17 +15,13 @@ namespace sinter::inline SINTER_ABI::exec {
 /// few lines in flight, and fetches none that are only written (Xeon, two cores of Sapphire Rapids:
 /// relu(x + b) over twice 8 MB takes 0.9 instead of 1.2 ms, over twice 64 MB 13.5 instead of 16.8).
 /// AMD's lose a tenth (EPYC, Zen 5). Intel's other processors were not measured.
-inline bool streams_gain_from_fetching() {
-  return this_family() == processor_family::intel;
-}
+inline bool streams_gain_from_fetching() { return this_family() == processor_family::intel; }
 
 /// Does it gain to fetch the next tile while several commands work on this one? Where the hardware
 /// sees no steady stream it does, but not on AMD's family of Zen 3 and 4 (EPYC, Zen 4: layer norm
 /// over 12 MB takes 210 ns per row without and 290 with it, in L2 170 either way; Zen 5: 290
 /// without and 150 with; Zen 3 was not measured).
-inline bool tiles_gain_from_fetching() {
-  return this_family() != processor_family::amd_19h;
-}
+inline bool tiles_gain_from_fetching() { return this_family() != processor_family::amd_19h; }
 
 /// Asks for the lines of so many bytes. Line by line, most instructions would be the loop's.
 [[gnu::always_inline]] inline void fetch_lines(const std::byte* from, std::int64_t bytes) {
