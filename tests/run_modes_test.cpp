@@ -15,6 +15,7 @@
 #include <sinter/exec/lowered_text.hpp>
 #include <sinter/exec/map_reduce.hpp>
 #include <sinter/exec/placed_tile.hpp>
+#include <sinter/exec/prefetched_streams.hpp>
 #include <sinter/exec/sole_map.hpp>
 #include <sinter/exec/verify_lowered.hpp>
 
@@ -184,8 +185,11 @@ TEST_CASE("steps of a region fetch ahead what does not stay in L2, and write pas
     return sinter::maximum((x * y + x) * 0.5f - y, x * 0.25f) * y + x;
   };
   CHECK(fetches(chain, {1000}) == std::pair(true, false));
-  CHECK(fetches(chain, {100'000}) == std::pair(true, true));  // three times 400 kB
-  CHECK(fetches(chain, {100'003}, 4096) == std::pair(true, true));
+  const auto gain = [](std::int64_t n) { return exec::steps_gain_from_fetching(3 * 4 * n); };
+  CHECK(gain(2'200'000));
+  CHECK(fetches(chain, {100'000}) == std::pair(true, gain(100'000)));  // three times 400 kB
+  CHECK(fetches(chain, {100'003}, 4096) == std::pair(true, gain(100'003)));
+  CHECK(fetches(chain, {2'200'003}, 4096) == std::pair(true, true));
   CHECK(fetches([](auto x, auto y) { return x + y; }, {100'000}) ==
         std::pair(false, exec::streams_gain_from_fetching()));
 }

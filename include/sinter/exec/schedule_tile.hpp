@@ -217,14 +217,6 @@ class tile_schedule {
       }
     return touched > std::min(at.plan().last_level_bytes, most_kept_bytes());
   }
-  // Zen 4 has 32 MB for eight cores, of which others use a part: layer norm of [4096,768], 12 MB to
-  // 12 MB, takes 130 instead of 161 ns per row past the caches and relu(x + b) 109 instead of 161,
-  // 1.07 and 0.99 of the time together with a nest that reads the result; of 18 MB in all layer
-  // norm gains a tenth, relu loses it, and a reader behind them pays 1.3 times.
-  static double most_kept_bytes() {
-    return this_family() == processor_family::amd_19h ? 24 << 20
-                                                      : std::numeric_limits<double>::infinity();
-  }
 
   void add_streams(const binding& at) {
     for (int i = 0; i < step_count(); ++i)
