@@ -54,8 +54,11 @@ moments_state block_moments(std::int64_t n, const T* x) {
   const T shift = shift_of_block(n, x), share = T(1) / static_cast<T>(n);
   const simd<T> from(shift);
   block_accumulators<monoid::sum, T> sums, squares;
+  // Every other difference goes through the units of multiplications, which have less to do: the
+  // same bits. (Layer norm over 768 in L2: 129 instead of 131 ns per row, EPYC, Zen 4.)
   const auto add = [&](std::size_t to, simd<T> each) __attribute__((always_inline)) {
-    const simd<T> distance = each - from;
+    const bool multiplies = has_fused_multiply_add && to % 2 == 1;
+    const simd<T> distance = multiplies ? fma<T>(each, simd<T>(1), -from) : each - from;
     sums.add(to, distance);
     squares.part[to] = fma<T>(distance, distance, squares.part[to]);
   };

@@ -368,8 +368,11 @@ class tile_runner {
                      address(c.target, row));
       return;
     }
-    if (c.target.extent == value_class::row)
-      return fill(height_, address(from, 0), size, address(c.target, 0));
+    if (c.target.extent == value_class::row) {
+      // The padding, too: row_runner may have rows of several tiles in a slot.
+      const std::int64_t rows = p_.split ? height_ : planning::whole_units(height_, row_padding);
+      return fill(rows, address(from, 0), size, address(c.target, 0));
+    }
     if (from.extent == value_class::single)
       return fill(height_ * width_, address(from, 0), size, address(c.target, 0));
     for (std::int64_t row = 0; row < height_; ++row)

@@ -83,8 +83,7 @@ class tile_nest {
     for_each_part(
         first, last,
         [&](std::int64_t row, std::int64_t row_end, std::int64_t column, std::int64_t column_end) {
-          if (row_end - row >= row_runner::least_rows && column_end - column <= p.chunk &&
-              column < column_end && row_runner::takes(p))
+          if (row_runner::takes(p, row_end - row, column_end - column))
             row_runner(runner).run(row, row_end, column, column_end);
           else
             runner.run_all(row, row_end, column, column_end);
