@@ -82,12 +82,15 @@ bool runs_as_single_ops(const region& r, std::initializer_list<std::size_t> size
   for (std::size_t k = 0; k < r.leaf_count; ++k) leaves.push_back(numbers<T>(k));
   for (const std::vector<T>& each : leaves) operands.push_back(each.data());
   const std::vector<T> expected = by_single_ops<T>(r, leaves);
+  const auto all = static_cast<std::uint16_t>((1 << operands.size()) - 1);
   for (const std::size_t n : sizes) {
     for (const bool from_memory : {false, true}) {
+      const ir::run_mode mode =
+          from_memory ? ir::run_mode{0, all, 64, true} : ir::run_mode{0, 0, 0, false};
       alignas(64) std::array<T, most + 1> out;
       out.fill(T(77));
-      exec::accumulator_kernel<T>(*program, static_cast<std::int64_t>(n),
-                                  {0, from_memory, from_memory}, operands.data(), out.data());
+      exec::accumulator_kernel<T>(*program, static_cast<std::int64_t>(n), mode, operands.data(),
+                                  out.data());
       for (std::size_t i = 0; i < n; ++i)
         if (!is_same(out[i], expected[i])) return false;
       for (std::size_t i = n; i < out.size(); ++i)
@@ -202,7 +205,7 @@ TEST_CASE("the result may be an operand") {
     const std::vector<float> expected = by_single_ops<float>(r, leaves);
     const void* operands[] = {leaves[0].data(), leaves[1].data()};
     float* const out = leaves[static_cast<std::size_t>(place)].data();
-    exec::accumulator_kernel<float>(*program, most, {0, true, true}, operands, out);
+    exec::accumulator_kernel<float>(*program, most, {0, 3, 64, true}, operands, out);
     for (std::size_t i = 0; i < most; ++i) REQUIRE(is_same(out[i], expected[i]));
   }
 }

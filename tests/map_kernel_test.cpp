@@ -424,7 +424,10 @@ TEST_CASE_TEMPLATE(
             const void* operands[] = {one_x ? ones : &x[shift], one_y ? ones : &y[shift], scalars};
             exec::map_rows_kernel<R>(
                 {static_cast<std::int64_t>(n),
-                 {static_cast<std::uint16_t>(single), streaming, single % 2 == 0},
+                 {.single = static_cast<std::uint16_t>(single),
+                  .fetched = static_cast<std::uint16_t>(single % 2 == 0 ? 1 << 15 | 3 : 0),
+                  .distance = static_cast<std::uint16_t>(single % 2 == 0 ? 48 : 0),
+                  .streaming = streaming},
                  static_cast<std::int64_t>(rows),
                  steps,
                  bytes},
@@ -461,7 +464,7 @@ TEST_CASE_TEMPLATE("cheap micro-ops take one value for as many as are wanted: th
                                (single & 2) != 0 ? all_y.data() : y.data()};
         std::vector<T> got(longest, T(-123)), expected = got;
         const auto count = static_cast<std::int64_t>(n);
-        run({.count = count, .mode = {static_cast<std::uint16_t>(single), false, false}}, operands,
+        run({.count = count, .mode = {static_cast<std::uint16_t>(single), 0, 0, false}}, operands,
             got.data());
         kernels.micro_op(code, sn::dtype_of<T>)(count, whole, expected.data());
         CHECK(same_bits(got, expected));

@@ -12,10 +12,10 @@
 
 #include "support/lowered_cases.hpp"
 #include "support/lowered_graph.hpp"
+#include <sinter/exec/fetched_tiles.hpp>
 #include <sinter/exec/lowered_text.hpp>
 #include <sinter/exec/map_reduce.hpp>
 #include <sinter/exec/placed_tile.hpp>
-#include <sinter/exec/prefetched_streams.hpp>
 #include <sinter/exec/sole_map.hpp>
 #include <sinter/exec/verify_lowered.hpp>
 
@@ -53,9 +53,10 @@ struct bound_plan {
   exec::lowered_plan plan;
 };
 
-// What is bound where the caches hold so many bytes; all levels agree on it.
+// What is bound where the caches hold so many bytes; text and verifier agree on it, and the
+// interpreter, whose exponentials have other bits, where it is to.
 bound_plan checked(const test_support::lowered_case& c, double last_level_bytes,
-                   const sinter::program_code& all = code()) {
+                   const sinter::program_code& all = code(), bool interpreted_too = true) {
   sinter::planning::machine machine;
   machine.last_level_bytes = last_level_bytes;
   auto p =
@@ -68,6 +69,7 @@ bound_plan checked(const test_support::lowered_case& c, double last_level_bytes,
   const std::string text = to_text(low.plans[0]);
   const exec::lowered_plan back = exec::parse_lowered(text, known);
   CHECK(back == low.plans[0]);
+  if (!interpreted_too) return {std::move(p), low.plans[0]};
   const auto interpreted = test_support::interpret(low, {&back, 1});
   for (std::size_t k = 0; k < interpreted.size(); ++k)
     CHECK(interpreted[k].bytes == low.out[k].bytes);
@@ -169,7 +171,7 @@ TEST_CASE("results that do not fit into the caches beside what is read go past t
               4096));
   REQUIRE(sum.size() == 1);
   CHECK(sum[0].fused == nullptr);
-  CHECK(sum[0].mode == ir::run_mode{2, true, false});
+  CHECK(sum[0].mode == ir::run_mode{2, 0, 0, true});
 }
 
 TEST_CASE("steps of a region fetch ahead what does not stay in L2, and write past the caches") {
@@ -179,7 +181,7 @@ TEST_CASE("steps of a region fetch ahead what does not stay in L2, and write pas
     const auto commands = commands_of(bound);
     REQUIRE(commands.size() == 1);
     CHECK(commands[0].mode.streaming == (bytes != no_limit));
-    return std::pair(exec::runs_steps(commands[0]), commands[0].mode.fetching);
+    return std::pair(exec::runs_steps(commands[0]), commands[0].mode.fetches());
   };
   const auto chain = [](auto x, auto y) {
     return sinter::maximum((x * y + x) * 0.5f - y, x * 0.25f) * y + x;
@@ -192,6 +194,32 @@ TEST_CASE("steps of a region fetch ahead what does not stay in L2, and write pas
   CHECK(fetches(chain, {2'200'003}, 4096) == std::pair(true, true));
   CHECK(fetches([](auto x, auto y) { return x + y; }, {100'000}) ==
         std::pair(false, exec::streams_gain_from_fetching()));
+}
+
+TEST_CASE("an exponential asks for the next row while it computes this one") {
+  const auto fetched = [](auto f, const sinter::shape_vector& shape) {
+    std::vector<command> out;
+    const sinter::shape_vector row{shape[1]};
+    for (const command& c : commands_of(checked(
+             test_support::make_case("", f, noise(shape), noise(row, 2)), no_limit, code(), false)))
+      if (c.mode.fetches()) out.push_back(c);
+    return out;
+  };
+  const auto softmax = [](auto x, auto scale) { return sinter::softmax(x) * scale; };
+  const auto of_rows = fetched(softmax, {40, 1000});
+  REQUIRE(of_rows.size() == 1);
+  CHECK(of_rows[0].kind == exec::command_kind::map_reduce);
+  CHECK(of_rows[0].mode == ir::run_mode{0, 1, 63, false});
+  CHECK(fetched(softmax, {8, 500}).empty());   // in L1
+  CHECK(fetched(softmax, {400, 50}).empty());  // many rows to a tile
+  CHECK(fetched(softmax, {1, 9000}).empty());  // there is no next one
+
+  // What waits for memory fetches its results as well, or nothing.
+  const auto norm =
+      fetched([](auto x, auto scale) { return sinter::rms_norm(x, scale); }, {300, 1000});
+  REQUIRE(norm.size() == (exec::light_kernels_gain_from_fetching() ? 1 : 0));
+  for (const command& c : norm)
+    CHECK(c.mode == ir::run_mode{0, 1 | 1 << ir::run_mode::result, 63, false});
 }
 
 TEST_CASE("what is read again does not go past the caches") {

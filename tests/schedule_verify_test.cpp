@@ -9,7 +9,6 @@
 
 #include "support/named_nests.hpp"
 #include "support/schedule_graph.hpp"
-#include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/plan/verify_schedule.hpp>
 
 namespace schedule_verify_test {
@@ -139,14 +138,12 @@ TEST_CASE("reductions and hints") {
        {"reduction 0 order", [&](schedule& s) { first(s).accumulators = 1; }},
        {"reduction 0 partials: 2 stated, 1 computed", [&](schedule& s) { first(s).partials = 2; }},
        {"has no plan", [&](schedule& s) { s.items[0].reductions.clear(); }}});
-  if (sinter::exec::tiles_gain_from_fetching())
-    check_all("rows",
-              {{"item 0, hint 0 buffer", [&](schedule& s) { s.items[0].hints[0].buffer = 1000; }},
-               {"hint 0 bytes: no tile", [&](schedule& s) { s.items[0].hints[0].bytes += 4; }},
-               {"hint 0 bytes", [&](schedule& s) { s.items[0].hints[0].bytes = 0; }},
-               {"hint 0 kind", [&](schedule& s) {
-                  s.items[0].hints[0].kind = sinter::planning::hint_kind::pack;
-                }}});
+  check_all("rows",
+            {{"item 0, hint 0 buffer", [&](schedule& s) { s.items[0].hints[0].buffer = 1000; }},
+             {"hint 0 bytes: no tile", [&](schedule& s) { s.items[0].hints[0].bytes += 4; }},
+             {"hint 0 bytes", [&](schedule& s) { s.items[0].hints[0].bytes = 0; }},
+             {"hint 0 kind",
+              [&](schedule& s) { s.items[0].hints[0].kind = sinter::planning::hint_kind::pack; }}});
   check_all("columns", {{"partials", [&](schedule& s) { first(s).partials += 1; }},
                         {"level 0 mapping: threads share",
                          [&](schedule& s) { s.items[0].reductions[0].partials = 1; }}});

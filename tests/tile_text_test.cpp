@@ -53,7 +53,6 @@ stream 1: buffer 1 f32 + 0, outer [1], inner [0], step 0, linear
 constant 0: f32 0.5
 accumulator 0: sum of f32 in phase 0, lanes LANES, at 0, result row0
 scratch 1024: rows at 64 of 512, accumulators at 576 of 64, singles at 640, slots at 640 of 128
-prefetching in steps: 0
 phases 1
 rows before 0: 0
 phase 0: 2
@@ -152,7 +151,7 @@ TEST_CASE("text that is no program is refused with line and column") {
            {"phase 0: 2", "phase 0: 3", "'rows' means nothing here"},
            {"phases 1", "phases 99999999", "too many phases"},
            {"add f32", "sub bool", "there is no kernel of sub on bool"},
-           {"add f32", "plus f32", "line 12, column 19: there is no op 'plus'"},
+           {"add f32", "plus f32", "line 11, column 19: there is no op 'plus'"},
            {"(stream0, slot1)", "(stream0)", "expected ','"},
            {"slot1)", "slat1)", "there is no place 'slat1'"},
            {"slot1)", "slot)", "expected the number of a slot"},
@@ -203,7 +202,7 @@ TEST_CASE("custom ops are read by name, from a list of those that may occur") {
     return "";
   };
   CHECK(error([&] { parse_tile(text, kernels()); }) ==
-        "parse_tile: line 12, column 26: there is no custom op 'leak' (custom ops must be given to "
+        "parse_tile: line 11, column 26: there is no custom op 'leak' (custom ops must be given to "
         "the parser)");
   const auto message = [&](const std::string& what, const std::string& by) {
     return error([&] { parse_tile(replaced(text, what, by), all); });

@@ -123,12 +123,6 @@ TEST_CASE("corrupted loops, streams and scratch memory are refused") {
           {"lists: they leave out", [](tile_program& p) { p.commands.push_back({}); }},
           {"lists: they do not follow", [](tile_program& p) { p.prologue.last = 0; }},
           {"phases: ", [](tile_program& p) { p.row_lists.pop_back(); }},
-          {"prefetching: not in", [](tile_program& p) { ++p.prefetch_steps; }},
-          {"prefetching: a stream",
-           [](tile_program& p) {
-             p.prefetched.push_back({99, 64});
-             p.prefetch_steps = p.phase_lists[0].size();
-           }},
       });
 }
 
@@ -204,6 +198,14 @@ TEST_CASE("corrupted commands are refused, with their place") {
            [](tile_program& p) { p.reductions[0].kernels = nullptr; }},
           {"accumulator 0: result: of another size",
            [](tile_program& p) { p.reductions[0].type = dtype::f64; }},
+          {"(map_reduce): fetched ahead: how far?",
+           [](tile_program& p) {
+             find(p, command_kind::map_reduce).mode = {0, 1, 0, false};
+           }},
+          {"(map_reduce): fetched ahead: what is no memory",
+           [](tile_program& p) {
+             find(p, command_kind::map_reduce).mode = {0, 2, 1, false};
+           }},
           {"kept: over", [](tile_program& p) { p.kept_offsets[0] = 64; }},
           {"rows are longer than what is kept",
            [](tile_program& p) { p.scratch_bytes = p.kept_offsets[0] + 64; }},

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include <sinter/exec/fetch_ahead.hpp>
+#include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/tile_program.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -130,7 +130,8 @@ namespace detail {
 // itself what comes from L3: layer norm 0.92 of the time by fours in L2, 1.31 from L3.)
 inline std::int64_t rows_of_tile(const tile_program& p, std::int64_t columns) {
   constexpr std::int64_t long_row = 512, longest = 768;
-  const std::int64_t most_bytes = tiles_gain_from_fetching() ? cache_resident_bytes : 8 << 20;
+  const std::int64_t most_bytes =
+      this_family() == processor_family::amd_19h ? 8 << 20 : cache_resident_bytes;
   if (columns < long_row)
     return std::max<std::int64_t>(1, 2048 / std::max<std::int64_t>(1, columns));
   if (columns > longest || streamed_bytes(p) > most_bytes) return 1;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <sinter/exec/emit_step.hpp>
-#include <sinter/exec/prefetched_streams.hpp>
+#include <sinter/exec/fetched_tiles.hpp>
 #include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -34,7 +34,7 @@ class tile_emitter : private step_emitter {
     p_.prologue.last = static_cast<int>(p_.commands.size());
     if (walks_memory_alone()) widen_chunk();
     places_.lay_out(p_, largest_element());
-    choose_prefetched(s_, p_);
+    choose_fetched(s_, p_);
   }
 
   // Upper bounds, so that binding to other shapes allocates nothing.
@@ -47,7 +47,6 @@ class tile_emitter : private step_emitter {
     p_.operands.reserve((commands + 3 * steps) + lists * steps * ir::region::max_leaves);
     p_.reductions.reserve(steps);
     p_.row_steps.reserve((steps + stores) * max_rank);
-    p_.prefetched.reserve(steps + stores);
     p_.row_lists.reserve(lists);
     p_.phase_lists.reserve(lists);
     p_.kept_offsets.reserve(steps);

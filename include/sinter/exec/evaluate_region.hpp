@@ -102,13 +102,14 @@ template <ir::region R, int U>
     if (R.is_scalar(k)) values.number[k][0] = simd<region_type<R>>(*leaf[k]);
 }
 
-// Asks for what lies ahead of U registers of the leaves; at(k): where those of leaf k are.
-template <ir::region R, int U, class At>
-[[gnu::always_inline]] inline void fetch_leaves(At at) {
-  constexpr std::size_t bytes = std::size_t{U} * sizeof(simd<region_type<R>>);
+// What the mode says of the leaves of a row, from element `begin` on.
+template <ir::region R>
+[[gnu::always_inline]] inline void add_leaves(lines_ahead& lines, ir::run_mode mode,
+                                              const leaf_pointers<R>& leaf,
+                                              std::int64_t begin = 0) {
 #pragma GCC unroll 12
   for (std::size_t k = 0; k < R.leaf_count; ++k)
-    if (!R.is_scalar(k)) fetch_ahead<bytes>(at(k));
+    if (!R.is_scalar(k) && mode.is_fetched(k)) lines.add(leaf[k] + begin, mode.bytes_ahead());
 }
 
 // All nodes, of leaves that are loaded. Here as above, loops with a request to unroll them (four

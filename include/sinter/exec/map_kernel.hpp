@@ -34,12 +34,13 @@ template <class Out, Floating T, class Result>
   }
 }
 
-// What lies ahead of a step; results are fetched, too, unless they go past the caches.
-template <ir::region R, class Out, class At>
-[[gnu::always_inline]] inline void fetch_step(At at, Out* to, bool streams) {
-  constexpr std::size_t elements = registers_at_once * std::size_t{simd<region_type<R>>::size};
-  fetch_leaves<R, registers_at_once>(at);
-  if (!streams) fetch_ahead<elements * sizeof(Out)>(to);
+// What lies ahead of a row, of results that are as wide as operands.
+template <ir::region R, class Out>
+[[gnu::always_inline]] inline void find_lines(lines_ahead& lines, ir::run_mode mode,
+                                              const leaf_pointers<R>& leaf, const Out* to) {
+  lines.clear();
+  add_leaves<R>(lines, mode, leaf);
+  if (!result_is_truth<R> && mode.is_fetched(mode.result)) lines.add(to, mode.bytes_ahead());
 }
 
 // The registers of a step.
@@ -79,7 +80,9 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   constexpr int at_once = detail::registers_at_once;
   constexpr std::int64_t step = at_once * lanes<T>;
   const std::int64_t n = run.count;
-  const bool fetches = run.mode.fetching;
+  const ir::run_mode mode = run.mode;
+  const bool fetches = mode.fetches();
+  lines_ahead lines;
   detail::leaf_pointers<R> row_leaf = detail::leaves_of<R>(operands), leaf = row_leaf;
   auto* out = static_cast<out_type*>(result);
 
@@ -109,24 +112,28 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
 #pragma GCC unroll 12
       for (std::size_t k = 0; k < R.leaf_count; ++k) {
         if (R.is_scalar(k)) continue;
-        const bool is_single = run.mode.is_single(k);
+        const bool is_single = mode.is_single(k);
         walks[k] = is_single ? 0 : -1;
         if (!is_single) continue;
         const simd<T> value(*row_leaf[k]);
         for (int u = 0; u < at_once; ++u) store<T>(copies[k].data() + u * lanes<T>, value);
         leaf[k] = copies[k].data();
       }
-    const bool streams = std::is_same_v<out_type, T> && run.mode.streaming &&
+    const bool streams = std::is_same_v<out_type, T> && mode.streaming &&
                          reinterpret_cast<std::uintptr_t>(out) % sizeof(simd<T>) == 0;
 
     std::int64_t i = 0;
     if (n >= step) {
+      constexpr std::size_t step_bytes = at_once * sizeof(simd<T>);
+      if (fetches) [[unlikely]]
+        detail::find_lines<R>(lines, mode, row_leaf, out);
       detail::region_values<R, at_once> values;
       detail::load_scalars<R, at_once>(values, leaf);
       const auto here = [&](std::size_t k) __attribute__((always_inline)) { return at(k, i); };
       if constexpr (!detail::divides_late<R>) {
         for (; i + step <= n; i += step) {
-          if (fetches) detail::fetch_step<R>(here, out + i, streams);
+          if (fetches) [[unlikely]]
+            lines.ask<step_bytes>();
           detail::evaluate_region_at<R, at_once>(values, here);
           detail::store_step<T>(out + i, detail::results_of(values), streams);
           walk(step);
@@ -143,7 +150,8 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
         for (std::size_t u = 0; u < at_once; ++u)
           detail::evaluate_early<R, at_once>(values, here, u);
         for (; i + 2 * step <= n; i += step) {
-          if (fetches) detail::fetch_step<R>(here, out + i, streams);
+          if (fetches) [[unlikely]]
+            lines.ask<step_bytes>();
 #pragma GCC unroll 4
           for (std::size_t u = 0; u < at_once; ++u) {
             results[u] = detail::evaluate_late<R, at_once>(values, here, u);

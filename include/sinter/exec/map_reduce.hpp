@@ -21,7 +21,7 @@ namespace sinter::inline SINTER_ABI::exec {
 /// ir::map_reduce_function. The same bits as map_kernel<R> and then the row reduction of M.
 /// Allocates nothing.
 template <monoid M, ir::region R>
-void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operands, void* result,
+void map_reduce_kernel(std::int64_t n, ir::run_mode mode, const void* const* operands, void* result,
                        void* accumulator, void* whole_row) {
   using T = detail::region_type<R>;
   static_assert(!detail::result_is_truth<R>, "truth values have no sum");
@@ -37,7 +37,9 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
   const auto block = [&](std::int64_t first, std::int64_t count) {
     const detail::leaf_pointers<R> from = leaf;
     T* const to = out;
-    const bool fetches = fetching;
+    const bool fetches = mode.fetches();
+    lines_ahead lines;
+    if (fetches) detail::add_leaves<R>(lines, mode, leaf, first * lanes<T>);
     detail::block_accumulators<M, T> sums;
     const auto add = [&]<int U>(detail::region_values<R, U> & values, std::int64_t begin)
         __attribute__((always_inline)) {
@@ -55,10 +57,7 @@ void map_reduce_kernel(std::int64_t n, bool fetching, const void* const* operand
     const std::int64_t last = (first + count) * lanes<T>;
     std::int64_t i = first * lanes<T>;
     for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) {
-      if (fetches)
-        detail::fetch_leaves<R, at_once>([&](std::size_t k) __attribute__((always_inline)) {
-          return from[k] + i;
-        });
+      if (fetches) lines.ask<at_once * sizeof(simd<T>)>();
       add(values, i);
     }
     detail::region_values<R, 1> single;

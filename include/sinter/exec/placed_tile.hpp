@@ -96,9 +96,8 @@ class placed_tile {
   };
 
   static bool is_one_tile(const tile_program& p) {
-    return !p.split && !p.streaming && p.prefetch_steps == 0 && p.axes.outer.size() <= 1 &&
-           p.axes.rows > 0 && p.axes.columns > 0 && p.tile_rows == p.axes.rows &&
-           p.chunk == p.axes.columns;
+    return !p.split && !p.streaming && p.axes.outer.size() <= 1 && p.axes.rows > 0 &&
+           p.axes.columns > 0 && p.tile_rows == p.axes.rows && p.chunk == p.axes.columns;
   }
 
   static bool can_place(const tile_program& p, const command& c) {
@@ -294,7 +293,7 @@ class placed_tile {
       case call_kind::map_reduce: {
         std::byte* const result = at(c.operands + 1);
         for_each_row([&](std::int64_t row, std::byte* values) {
-          source.reducing(c.elements, source.mode.fetching, from.data(),
+          source.reducing(c.elements, source.mode, from.data(),
                           source.target.valid() ? values : nullptr, nullptr,
                           result + row * steps[c.operands + 1]);
         });

@@ -14,7 +14,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/run_tile.hpp>
 #include <sinter/exec/tile_program.hpp>
 #include <sinter/plan/division.hpp>
@@ -26,15 +25,13 @@ class row_runner {
   /// Are tiles whole rows, or at least `columns` of one, the commands few enough for the list, and
   /// these `rows` so many that making it is worth while?
   static bool takes(const tile_program& program, std::int64_t rows, std::int64_t columns) {
-    const std::size_t fetches =
-        program.prefetched.size() * static_cast<std::size_t>(program.prefetch_steps);
     const bool fit_axis =
         program.axes.outer.empty() || program.tile_rows <= program.axes.outer.back();
     return (program.whole_rows() || (program.tile_rows == 1 && columns <= program.chunk)) &&
            columns > 0 && fit_axis && !program.split &&
            rows >= std::max<std::int64_t>(4, 2 * program.tile_rows) &&
-           program.operands.size() + 2 * program.commands.size() + fetches <= most_places &&
-           program.commands.size() + fetches <= most_calls;
+           program.operands.size() + 2 * program.commands.size() <= most_places &&
+           program.commands.size() <= most_calls;
   }
 
   /// `tile`: began, of a program that `takes` accepts.
@@ -79,7 +76,6 @@ class row_runner {
     reduce,
     reduce_pair,
     store,
-    fetch,
     other
   };
   // What a call does for the rows of a tile.
@@ -87,11 +83,11 @@ class row_runner {
   struct call {
     call_kind kind;
     extent rows;
-    std::uint8_t size;                // store: bytes of the element; fetch: streams
+    std::uint8_t size;                // store: bytes of the element
     std::uint8_t to, result, places;  // behind the first place; how many there are
     std::uint16_t first;              // place, of the operands
     ir::run_mode mode;                // map_rows, map_steps, map_reduce
-    std::int64_t count;               // elements; fetch: bytes of each stream
+    std::int64_t count;               // elements
     union {
       ir::map_function map;
       ir::map_rows_function map_rows;
@@ -153,14 +149,9 @@ class row_runner {
   void make_calls() {
     call_count_ = place_count_ = slot_count_ = 0;
     asks_tile_ = false;
-    int fetched = 0;
     add_list(p_.row_lists[0]);
     for (std::size_t phase = 0; phase < p_.phase_lists.size(); ++phase) {
-      const command_range list = p_.phase_lists[phase];
-      for (int i = list.first; i < list.last; ++i) {
-        if (fetched < p_.prefetch_steps) add_fetch(fetched++);
-        add_command(p_.commands[static_cast<std::size_t>(i)]);
-      }
+      add_list(p_.phase_lists[phase]);
       if (phase + 1 < p_.phase_lists.size()) add_list(p_.row_lists[phase + 1]);
     }
     if (!ends_together_) add_list(p_.row_lists.back());
@@ -302,28 +293,6 @@ class row_runner {
     out.result = add_place(out, r.result);
   }
 
-  // A part of the next tile of every stream that is fetched: one call for all that are as wide.
-  void add_fetch(int step) {
-    call* last = nullptr;
-    for (const prefetched_stream& fetched : p_.prefetched) {
-      const auto number = static_cast<std::size_t>(fetched.stream);
-      const auto size = static_cast<std::int64_t>(p_.streams[number].element_size);
-      const std::int64_t tile = p_.tile_rows * stream_step(number) * size;
-      const std::int64_t begin = step * fetched.bytes_per_step;
-      const std::int64_t end =
-          std::min(p_.tile_rows * tile_.width_ * size, begin + fetched.bytes_per_step);
-      if (begin >= end) continue;
-      if (last == nullptr || last->count != end - begin) {
-        last = &add(call_kind::fetch);
-        last->count = end - begin;
-      }
-      add_place(tile_.stream_at(fetched.stream, tile_.offset(number, 0)) + tile_.column_ * size +
-                    tile + begin,
-                0, tile);
-      ++last->size;
-    }
-  }
-
   void run(const call& c, std::int64_t rows) {
     std::byte* const* const at = places_.data() + c.first;
     if (c.rows != extent::row_by_row)
@@ -357,20 +326,18 @@ class row_runner {
         c.fused->run_steps(*c.fused->steps, count, c.mode, from, at[c.to]);
         return;
       case call_kind::map_reduce:
-        c.map_reduce(count, c.mode.fetching, from, at[c.to], nullptr, at[c.result]);
+        c.map_reduce(count, c.mode, from, at[c.to], nullptr, at[c.result]);
         return;
       case call_kind::reduce: c.whole_row(count, *from, at[c.result]); return;
       case call_kind::reduce_pair: c.whole_row_pair(count, *from, at[c.result], at[c.to]); return;
       case call_kind::store: std::memcpy(at[c.to], *from, c.size); return;
-      case call_kind::fetch:
-        for (std::size_t k = 0; k < c.size; ++k) fetch_lines(at[k], count);
-        return;
       case call_kind::other: tile_.execute(*c.source); return;
     }
   }
 
-  // The places of every call to the next tile, in whole vectors. (With this and `fetch_lines`,
-  // layer norm over rows of 768 in L2 takes 177 instead of 194 ns per row on a Xeon.)
+  // The places of every call to the next tile, in whole vectors. (With this, and lines fetched
+  // eight by eight, layer norm over rows of 768 in L2 took 177 instead of 194 ns per row on a
+  // Xeon.)
   void move_places() {
     for (std::size_t i = 0; i < tile_places_; i += places_at_once)
 #pragma GCC unroll 8

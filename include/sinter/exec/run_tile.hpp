@@ -12,7 +12,6 @@
 
 #include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/copy.hpp>
-#include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/positions.hpp>
 #include <sinter/exec/random.hpp>
 #include <sinter/exec/strided_runs.hpp>
@@ -117,12 +116,7 @@ class tile_runner {
     if (list.first == list.last) return;
     for (column_ = column_begin; column_ < column_end; column_ += width_) {
       width_ = std::min(p_.chunk, column_end - column_);
-      // Later phases find the parts of a long row in the cache.
-      if (phase == 0) prefetch_step_ = 0;
-      if (p_.prefetch_steps > 0)
-        run_prefetching(list);
-      else
-        run(list);
+      run(list);
     }
   }
 
@@ -281,30 +275,6 @@ class tile_runner {
     for (int i = list.first; i < list.last; ++i) execute(p_.commands[static_cast<std::size_t>(i)]);
   }
 
-  // While a tile is computed, the next one is fetched: a part of its lines before each command,
-  // since a burst of prefetches would fill the line buffers and stall. (Layer norm over 12 MB: 0.82
-  // ms with the parts spread over all phases, 1.01 ms with all of them in the first.)
-  void run_prefetching(command_range list) {
-    for (int i = list.first; i < list.last; ++i) {
-      if (prefetch_step_ < p_.prefetch_steps) prefetch_part(prefetch_step_++);
-      execute(p_.commands[static_cast<std::size_t>(i)]);
-    }
-  }
-
-  void prefetch_part(int step) {
-    const bool next_rows = column_ + width_ >= p_.axes.columns;
-    for (const prefetched_stream& fetched : p_.prefetched) {
-      const auto number = static_cast<std::size_t>(fetched.stream);
-      const std::byte* at = next_rows
-                                ? stream_at(fetched.stream, offset(number, p_.row_capacity))
-                                : stream_at(fetched.stream, offset(number, 0) + column_ + width_);
-      const std::int64_t bytes =
-          height_ * width_ * static_cast<std::int64_t>(p_.streams[number].element_size);
-      const std::int64_t begin = step * fetched.bytes_per_step;
-      fetch_lines(at + begin, std::min(bytes - begin, fetched.bytes_per_step));
-    }
-  }
-
   void execute(const command& c) {
     const location* operands = p_.operands.data() + c.first_operand;
     switch (c.kind) {
@@ -355,8 +325,7 @@ class tile_runner {
     std::byte* const to = accumulator(r, accumulators_, 0);
     const std::int64_t to_step = height_ > 1 ? accumulator(r, accumulators_, 1) - to : 0;
     for_each_row(c, operands, height_, [&](const void* const* from, std::int64_t row) {
-      c.reducing(width_, c.mode.fetching, from, address(c.target, row), to + row * to_step,
-                 nullptr);
+      c.reducing(width_, c.mode, from, address(c.target, row), to + row * to_step, nullptr);
     });
   }
 
@@ -533,7 +502,6 @@ class tile_runner {
   std::array<external_block, most_products> external_;
   shape_vector next_index_;
   std::int64_t row_ = 0, height_ = 0, origin_ = 0, column_ = 0, width_ = 0;
-  int prefetch_step_ = 0;
   bool even_ = true;  // the rows of the tile are equally far apart in every stream
 };
 

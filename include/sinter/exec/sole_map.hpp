@@ -26,7 +26,7 @@ inline bool is_one_row(const tile_program& p, const command& c) {
 /// where the program does anything else.
 inline const command* sole_map(const tile_program& p) {
   if (p.commands.size() != 1 || p.phase_lists.size() != 1 || p.phase_lists[0].size() != 1 ||
-      !p.reductions.empty() || p.prefetch_steps > 0)
+      !p.reductions.empty())
     return nullptr;
   const command& c = p.commands[0];
   const auto stays = [](const location& l) {

@@ -125,7 +125,7 @@ struct command {
   // this dtype (of `where`: its branches), a user's op (the code is then custom_map), or a region.
   ir::op code{};
   dtype operand_type{};
-  ir::run_mode mode{};         // map whose kernel has modes
+  ir::run_mode mode{};         // map whose kernel has modes; map_reduce: what is fetched
   std::int64_t attribute = 0;  // random: the stream id
   const ir::instruction* fused = nullptr;
   const ir::custom_op* custom = nullptr;
@@ -154,13 +154,6 @@ struct bound_reduction {
 // one that copies the few it was asked for to and fro: 64 elements are four registers of AVX-512.
 inline constexpr std::int64_t row_padding = 64;
 
-// Memory whose next tile is fetched while one is computed.
-struct prefetched_stream {
-  int stream = -1;
-  std::int64_t bytes_per_step = 0;  // whole lines
-  friend bool operator==(const prefetched_stream&, const prefetched_stream&) = default;
-};
-
 // Per phase: row commands (one value per row), then commands over the columns, then the reductions
 // finish. Behind the last phase comes one more list of row commands. The prologue runs once per
 // task.
@@ -178,8 +171,6 @@ struct tile_program {
   std::vector<location> operands;
   std::vector<bound_constant> constants;
   std::vector<bound_reduction> reductions;
-  std::vector<prefetched_stream> prefetched;
-  int prefetch_steps = 0;  // commands of a tile before which a part of the next one is fetched
   command_range prologue;
   std::vector<command_range> row_lists, phase_lists;  // row_lists has one more
 
@@ -246,6 +237,11 @@ inline bool takes_modes(const command& c) {
 /// Can what a command runs fetch its operands ahead?
 inline bool can_fetch(const command& c) {
   return takes_modes(c) || c.kind == command_kind::map_reduce;
+}
+
+/// Is a value read or written in the caller's memory, element by element?
+inline bool walks_memory(const location& l) {
+  return l.where == location::memory::stream && l.extent == value_class::full;
 }
 
 /// Is leaf k of a region one value for a run of elements by its structure?
@@ -334,7 +330,6 @@ inline bool operator==(const tile_program& p, const tile_program& q) {
          p.row_capacity == q.row_capacity && p.aligned_rows == q.aligned_rows &&
          p.split == q.split && p.streaming == q.streaming && p.streams == q.streams &&
          p.row_steps == q.row_steps && p.constants == q.constants && p.reductions == q.reductions &&
-         p.prefetched == q.prefetched && p.prefetch_steps == q.prefetch_steps &&
          p.prologue == q.prologue && p.row_lists == q.row_lists && p.phase_lists == q.phase_lists &&
          p.slot_bytes == q.slot_bytes && p.row_slot_bytes == q.row_slot_bytes &&
          p.rows_offset == q.rows_offset && p.accumulators_offset == q.accumulators_offset &&

@@ -207,7 +207,11 @@ void map_text(Text& t, Program& p, Command& c, const known_kernels& kernels) {
   if constexpr (Text::reads) c.mode.single = broadcast_operands(p, c);
   t.flag(", past the caches", c.mode.streaming);
   if constexpr (Text::reads) p.streaming = p.streaming || c.mode.streaming;
-  t.flag(", fetched ahead", c.mode.fetching);
+  if (t.choose(", fetched ", c.mode.fetches())) {
+    t.number(c.mode.distance);
+    t.mark(" lines ahead: ");
+    t.number(c.mode.fetched);
+  }
   t.flag(", by rows", c.by_row);
   t.flag(", padded", c.padded);
 }
@@ -452,14 +456,6 @@ void tile_text(Text& t, Program& p, const known_kernels& kernels) {
   });
   t.each("accumulator", p.reductions, [&](auto& r) { reduction_text(t, r, kernels); });
   layout_text(t, p);
-  t.each("prefetch", p.prefetched, [&](auto& fetched) {
-    field("stream ", fetched.stream);
-    field(" by ", fetched.bytes_per_step);
-    t.end();
-  });
-  t.begin();
-  field("prefetching in steps: ", p.prefetch_steps);
-  t.end();
   lists_text(t, p, kernels);
 }
 

@@ -97,7 +97,6 @@ class frame_verifier {
     check_layout();
     check_lists();
     for (std::size_t i = 0; i < p_.reductions.size(); ++i) check_reduction(i);
-    check_prefetching();
     return room_;
   }
 
@@ -274,24 +273,6 @@ class frame_verifier {
               "result: that of another accumulator");
     }
     at_.clear();
-  }
-
-  void check_prefetching() {
-    int steps = 0;
-    for (const command_range& phase : p_.phase_lists)
-      if (p_.whole_rows() || &phase == &p_.phase_lists.front()) steps += phase.size();
-    if (p_.prefetched.empty()) steps = 0;
-    require(p_.prefetch_steps == steps, "prefetching: not in as many steps as there are commands");
-    for (const prefetched_stream& f : p_.prefetched) {
-      require(f.stream >= 0 && index(f.stream) < p_.streams.size() &&
-                  p_.streams[index(f.stream)].buffer >= 0,
-              "prefetching: a stream that is no memory");
-      const auto bytes = p_.tile_rows * p_.chunk *
-                         static_cast<std::int64_t>(p_.streams[index(f.stream)].element_size);
-      require(f.bytes_per_step >= 0 && f.bytes_per_step % 64 == 0 &&
-                  f.bytes_per_step * std::max(1, steps) >= bytes,
-              "prefetching: steps that do not make up a tile");
-    }
   }
 
   const tile_program& p_;

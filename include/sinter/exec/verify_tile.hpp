@@ -293,9 +293,20 @@ class tile_verifier {
     write(c);
   }
 
+  void check_fetched(const command& c) const {
+    require(!c.mode.fetches() || can_fetch(c), "fetched ahead: by a kernel that does not");
+    require(c.mode.fetches() == (c.mode.distance > 0), "fetched ahead: how far?");
+    unsigned known = 0;
+    for (int k = 0; k < c.operand_count; ++k)
+      if (walks_memory(p_.operands_of(c)[index(k)])) known |= 1u << k;
+    if (c.kind == command_kind::map && walks_memory(c.target) && !c.mode.streaming)
+      known |= 1u << ir::run_mode::result;
+    require((c.mode.fetched & ~known) == 0, "fetched ahead: what is no memory of the caller");
+  }
+
   void check_mode(const command& c) const {
     require((c.mode.single == 0 && !c.mode.streaming) || takes_modes(c), "kernel: has no modes");
-    require(!c.mode.fetching || can_fetch(c), "fetched ahead: by a kernel that does not");
+    check_fetched(c);
     require(c.mode.single == broadcast_operands(p_, c), "mode: not as the operands say");
     require(c.mode.single == 0 || may_broadcast(c),
             "kernel: takes no value per row for one per element");

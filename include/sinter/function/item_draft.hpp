@@ -196,10 +196,16 @@ class item_draft {
   }
 
   void add_prefetches(const exec::tile_program& p) {
-    for (const exec::prefetched_stream& fetched : p.prefetched) {
-      const exec::stream& s = p.streams[static_cast<std::size_t>(fetched.stream)];
+    if (p.commands.size() == 1) return;  // a steady stream, not tiles
+    const auto add = [&](const exec::location& l) {
+      const exec::stream& s = p.streams[static_cast<std::size_t>(l.index)];
       item_.hints.push_back({planning::hint_kind::prefetch, s.buffer,
                              p.tile_rows * p.chunk * static_cast<std::int64_t>(s.element_size)});
+    };
+    for (const exec::command& c : p.commands) {
+      for (int k = 0; k < c.operand_count; ++k)
+        if (c.mode.is_fetched(k)) add(p.operands_of(c)[static_cast<std::size_t>(k)]);
+      if (c.mode.is_fetched(ir::run_mode::result)) add(c.target);
     }
   }
   void note_copy(const planning::access& a, std::size_t before, const exec::memory_need& need) {

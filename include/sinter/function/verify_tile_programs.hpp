@@ -63,7 +63,8 @@ class tile_program_verifier {
       for (ir::instruction each : *s.fused) {
         each.run = [](std::int64_t, const void* const*, void*) {};
         each.run_rows = [](const ir::map_run&, const void* const*, void*) {};
-        each.sum = each.max = [](std::int64_t, bool, const void* const*, void*, void*, void*) {};
+        each.sum =
+            each.max = [](std::int64_t, ir::run_mode, const void* const*, void*, void*, void*) {};
         each.column_sum =
             each.column_max = [](std::int64_t, std::int64_t, const void* const*, void*) {};
         out.push_back(each);

@@ -85,18 +85,28 @@ constexpr bool may_broadcast(const region& r) {
 // not overlap one otherwise.
 using map_function = void (*)(std::int64_t count, const void* const* operands, void* result);
 
-// What is known of a run only when its memory is: whether an operand is broadcast along rows, and
-// how large operands and results are.
+// What is known of a run only when its memory is: whether an operand is broadcast along rows, how
+// large operands and results are, and what will be read or written next.
 struct run_mode {
-  std::uint16_t single;  // bit k: operand k is one value, although leaf k is not scalar
-  bool streaming;        // whole registers of the result go past the caches where it is aligned
-  bool fetching;         // operands come from memory: lines are fetched before they are needed
+  std::uint16_t single;    // bit k: operand k is one value, although leaf k is not scalar
+  std::uint16_t fetched;   // bit k: lines further on than operand k are asked for meanwhile
+  std::uint16_t distance;  // how much further on, in lines
+  bool streaming;          // whole registers of the result go past the caches where it is aligned
+
+  static constexpr int result = 15;  // the bit of the result
+  static constexpr std::int64_t line = 64;
 
   template <std::integral Index>
   constexpr bool is_single(Index leaf) const {
     return (single >> leaf & 1) != 0;
   }
-  constexpr bool is_plain() const { return single == 0 && !streaming && !fetching; }
+  template <std::integral Index>
+  constexpr bool is_fetched(Index operand) const {
+    return (fetched >> operand & 1) != 0;
+  }
+  constexpr bool fetches() const { return fetched != 0; }
+  constexpr std::int64_t bytes_ahead() const { return distance * line; }
+  constexpr bool is_plain() const { return single == 0 && !streaming && !fetches(); }
   friend constexpr bool operator==(const run_mode&, const run_mode&) = default;
 };
 
@@ -117,8 +127,9 @@ using map_rows_function = void (*)(const map_run& run, const void* const* operan
 // Runs a region over `count` consecutive elements of a row and combines what it computes into
 // *accumulator, in the order in which a reduction of the stored values would; or, if these elements
 // are the whole row, writes their reduction to *whole, which is nullptr otherwise. Writes the
-// values to result as well, unless that is nullptr. `fetching`: see run_mode.
-using map_reduce_function = void (*)(std::int64_t count, bool fetching, const void* const* operands,
+// values to result as well, unless that is nullptr. Of the mode what is fetched matters, operands
+// alone.
+using map_reduce_function = void (*)(std::int64_t count, run_mode mode, const void* const* operands,
                                      void* result, void* accumulator, void* whole);
 
 // Runs a region over `columns` consecutive elements in each of at most 32 rows and combines what it
