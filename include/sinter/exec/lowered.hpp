@@ -141,10 +141,10 @@ struct lowered_streamed {
   bool hides = false;
   std::int64_t hidden_offset = 0;
   double hidden_value = 0;
-  bool packs_once = false;  // a thread keeps packed keys and values of a batch
   std::vector<lowered_copy> copies;
   lowered_operand left, right;
   lowered_matrix values;
+  bool packs_once = false;  // a thread keeps packed keys and values of a batch
   bool runs_rest = false;
   tile_program rest;
   int target = -1;
