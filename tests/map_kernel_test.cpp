@@ -425,7 +425,8 @@ TEST_CASE_TEMPLATE(
             exec::map_rows_kernel<R>(
                 {static_cast<std::int64_t>(n),
                  {.single = static_cast<std::uint16_t>(single),
-                  .fetched = static_cast<std::uint16_t>(single % 2 == 0 ? 1 << 15 | 3 : 0),
+                  .fetched = static_cast<std::uint16_t>(
+                      single % 2 == 0 ? 1 << ir::run_mode::result | 3 : 0),
                   .distance = static_cast<std::uint16_t>(single % 2 == 0 ? 48 : 0),
                   .streaming = streaming},
                  static_cast<std::int64_t>(rows),

@@ -32,9 +32,7 @@ class fetch_chooser {
       : s_(s), p_(p), bytes_(streamed_bytes(p)), from_memory_(bytes_ > cache_resident_bytes) {}
 
   void choose() {
-    int commands = 0;
-    for (const command_range& phase : p_.phase_lists) commands += phase.size();
-    if (commands == 1)
+    if (p_.is_one_kernel())
       choose_stream();
     else if (walks_rows() && p_.tile_rows == 1 && bytes_ > first_level_bytes)
       choose_tiles();
@@ -138,7 +136,7 @@ class fetch_chooser {
 /// Where a kernel is all of a program, it walks steady streams, and fetches only on processors that
 /// do not do it by themselves. Where several commands work on a row, the hardware sees no such
 /// stream, and stops where the row ends: whoever reads an operand for the last time asks, line by
-/// line, for the same of the next row. Where it is arithmetic that a kernel waits for, that is for
+/// line, for the same of the next row. Where it is arithmetic that a kernel waits for, that costs
 /// nothing; a burst of lines between two commands fills the line buffers instead, and all wait. (ns
 /// per row of 1024 with bursts, or on the EPYC without, and so: softmax over 4096 rows 399 and 327
 /// on a Xeon, 331 and 297 on an EPYC, Zen 4; log-sum-exp 280 and 234, 238 and 230; over 256 rows of

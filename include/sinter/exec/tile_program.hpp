@@ -183,6 +183,13 @@ struct tile_program {
 
   bool whole_rows() const { return chunk == axes.columns; }
 
+  // Do all phases together have one command? What it walks are streams, not tiles.
+  bool is_one_kernel() const {
+    int count = 0;
+    for (const command_range& phase : phase_lists) count += phase.size();
+    return count == 1;
+  }
+
   // Is there a command behind the prologue?
   bool does_anything() const {
     const auto has_commands = [](command_range r) { return r.first != r.last; };

@@ -196,7 +196,7 @@ class item_draft {
   }
 
   void add_prefetches(const exec::tile_program& p) {
-    if (p.commands.size() == 1) return;  // a steady stream, not tiles
+    if (p.is_one_kernel()) return;
     const auto add = [&](const exec::location& l) {
       const exec::stream& s = p.streams[static_cast<std::size_t>(l.index)];
       item_.hints.push_back({planning::hint_kind::prefetch, s.buffer,
