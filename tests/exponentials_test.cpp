@@ -12,7 +12,8 @@
 
 #include "support/column_sweeps.hpp"
 #include "support/occurrences.hpp"
-#include <sinter/exec/exponentials_kernel.hpp>
+#include <sinter/exec/column_pair.hpp>
+#include <sinter/exec/interpret_tile.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/sinter.hpp>
 
@@ -194,11 +195,13 @@ TEST_CASE("exponentials from the largest of something else are not taken for the
 
 TEST_CASE("sums are taken from another largest element") {
   const double infinity = std::numeric_limits<double>::infinity();
-  using sn::exec::change_of_exponent;
-  CHECK(change_of_exponent(1.0, 3.0) == -2);
-  CHECK(change_of_exponent(-infinity, 3.0) == 0);  // nothing was summed
-  CHECK(change_of_exponent(2.0, infinity) == 2);   // from 0 then
-  CHECK(change_of_exponent(infinity, infinity) == 0);
+  const auto rescaling = [](double before, double after) {
+    return sn::exec::tile_interpreter::rescaling(sn::dtype::f64, before, after);
+  };
+  CHECK(rescaling(1, 3) == doctest::Approx(std::exp(-2)));
+  CHECK(rescaling(-infinity, 3) == 1);                            // nothing was summed
+  CHECK(rescaling(2, infinity) == doctest::Approx(std::exp(2)));  // from 0 then
+  CHECK(rescaling(infinity, infinity) == 1);
   CHECK(std::isnan(sn::exec::exponentials_result(1, false, infinity, 1)));
   CHECK(sn::exec::exponentials_result(1, true, infinity, infinity) == infinity);
   CHECK(sn::exec::exponentials_result(0, false, -infinity, 0) == 0);

@@ -22,9 +22,23 @@ namespace sinter::inline SINTER_ABI::exec {
 using pair_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
                                std::int64_t row_stride, const void* shifts, void* first,
                                double* second);
-/// The accumulators of later rows into those of earlier ones.
-using pair_combine_function = void (*)(std::int64_t columns, const void* from_first,
-                                       const double* from_second, void* first, double* second);
+/// Where groups of rows have their accumulators: so far apart.
+struct pair_groups {
+  std::int64_t count = 1;
+  std::size_t first_bytes = 0, second_count = 0;
+
+  template <class T>
+  T* first_of(void* first, std::int64_t group) const {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(first) +
+                                static_cast<std::size_t>(group) * first_bytes);
+  }
+  double* second_of(double* second, std::int64_t group) const {
+    return second + static_cast<std::size_t>(group) * second_count;
+  }
+};
+/// The accumulators of all groups of rows into those of the first one.
+using pair_combine_function = void (*)(std::int64_t columns, const pair_groups& groups, void* first,
+                                       double* second);
 /// The shifts for data of which `count` rows sum up to `first`: see shift_of.
 using shift_function = void (*)(std::int64_t columns, std::int64_t count, const void* first,
                                 void* shifts);
@@ -112,12 +126,10 @@ T checked_deviations(T deviations, T sum, T squares) {
 /// Exponentials are taken from the largest element so far, or from 0 where that is infinite.
 inline double exponentials_from(double largest) { return std::isinf(largest) ? 0 : largest; }
 
-/// By what power of e a sum changes when the largest element does: nothing was summed before the
-/// first one.
-inline double change_of_exponent(double before, double after) {
-  if (before == after || before == -std::numeric_limits<double>::infinity()) return 0;
-  return exponentials_from(before) - exponentials_from(after);
-}
+/// Rows of one call come in spans of so many: the largest element is found first, then the sum of
+/// exponentials from it, of four rows at a time. In spans of 32 both take 0.05 to 0.1 ns more per
+/// register (Zen 4).
+inline constexpr std::int64_t exponentials_span_rows = 64;
 
 /// The sum of exponentials of a column: where the largest is infinite, and 0 does not stand for it,
 /// the difference of two infinities.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -26,132 +27,147 @@ template <Floating T>
   return select<T>(xsimd::abs(largest) == infinity, simd<T>(T(0)), largest);
 }
 
-// By what the sums of a register of columns, whose largest elements were `before`, are multiplied
-// to be taken from those that are largest now: see change_of_exponent.
+// What sums of a register of columns were taken from, whose largest elements were `before` and are
+// `largest` now: from the same where nothing was summed.
 template <Floating T>
-[[gnu::always_inline]] inline wide_registers<T> rescaling(simd<T> before, simd<T> largest) {
-  const simd<T> nothing(-std::numeric_limits<T>::infinity()), to = exponents_from<T>(largest);
-  const simd_mask<T> stays = (before == largest) | (before == nothing);
-  const wide_registers<T> from = widen(select<T>(stays, to, exponents_from<T>(before))),
-                          until = widen(to);
-  wide_registers<T> out;
-  for (std::size_t k = 0; k < out.size(); ++k) out[k] = exp<double>(from[k] - until[k]);
-  return out;
+[[gnu::always_inline]] inline simd<T> exponents_before(simd<T> before, simd<T> largest) {
+  const simd<T> nothing(-std::numeric_limits<T>::infinity());
+  return select<T>((before == largest) | (before == nothing), exponents_from<T>(largest),
+                   exponents_from<T>(before));
 }
 
-// What a block of rows comes to, for so many columns, and their accumulators: 28 KiB of floats.
-// Padded to whole registers with columns of -infinity.
+// What a span of rows comes to, for so many columns. What a register of them needs lies side by
+// side: arrays of 4 KiB would lie where rows of as much do, modulo 4 KiB, and each load of a row
+// would wait for the last store into one (4.0 ns per register instead of 3.5, Zen 4).
 template <Floating T>
-struct exponential_partials {
+class exponential_span {
+ public:
   static constexpr std::int64_t columns = 1024;
+
+  exponential_span(std::int64_t width, const T* x, std::int64_t row_stride, T* largest,
+                   double* sums)
+      : width_(width), row_stride_(row_stride), x_(x), largest_(largest), sums_(sums) {}
+
+  // Rows [begin, end), walked twice, the second time in L2.
+  void add(std::int64_t begin, std::int64_t end) {
+    find_shifts(begin, end);
+    for_each_four_rows(begin, end, [&]<int Rows>(std::int64_t row) { add_rows<Rows>(row); });
+    for (std::int64_t j = 0; j < width_; j += lanes<T>) finish(j);
+  }
+
+ private:
   static constexpr T nothing = -std::numeric_limits<T>::infinity();
-  alignas(64) T before[static_cast<std::size_t>(columns)];
-  alignas(64) T largest[static_cast<std::size_t>(columns)];
-  alignas(64) T shift[static_cast<std::size_t>(columns)];
-  alignas(64) T part[static_cast<std::size_t>(columns)];
-  alignas(64) double sum[static_cast<std::size_t>(columns)];
 
-  void begin(std::int64_t width, const T* first, const double* second) {
-    const std::int64_t padded = planning::whole_units(width, lanes<T>);
-    std::copy_n(first, width, before);
-    std::fill(before + width, before + padded, nothing);
-    std::copy_n(before, padded, largest);
-    std::copy_n(second, width, sum);
-    std::fill(sum + width, sum + padded, 0.0);
-    std::fill_n(part, padded, T(0));
-  }
+  struct column_register {
+    simd<T> largest, shift, part;
+  };
 
-  // Without NaN: see `end`.
-  template <int Rows>
-  void find_largest(std::int64_t width, const T* x, std::int64_t row_stride) {
-    for_each_register<Rows>(width, x, row_stride, nothing,
-                            [&](std::int64_t j, const simd<T>(&rows)[Rows]) {
-                              simd<T> all = load<T>(largest + j);
-                              for (const simd<T>& each : rows) all = max_or_second<T>(each, all);
-                              store<T>(largest + j, all);
-                            });
-  }
-
-  void rescale(std::int64_t width) {
-    for (std::int64_t j = 0; j < width; j += lanes<T>) {
-      const simd<T> was = load<T>(before + j), now = load<T>(largest + j);
-      store<T>(shift + j, exponents_from<T>(now));
-      if (xsimd::all((was == now) | (was == simd<T>(nothing)))) continue;
-      double* to = sum + j;
-      for (const simd<double>& factor : rescaling<T>(was, now)) {
-        store<double>(to, mul<double>(load<double>(to), factor));
-        to += lanes<double>;
-      }
+  // Without NaN: see `finish`.
+  void find_shifts(std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = 0; j < width_; j += lanes<T>)
+      at(j).largest = load_part<T>(largest_ + j, width_ - j, nothing);
+    for_each_four_rows(begin, end, [&]<int Rows>(std::int64_t row) {
+      for_each_register<Rows>(width_, row_at(row), row_stride_, nothing,
+                              [&](std::int64_t j, const simd<T>(&rows)[Rows]) {
+                                simd<T> all = at(j).largest;
+                                for (const simd<T>& x : rows) all = max_or_second<T>(x, all);
+                                at(j).largest = all;
+                              });
+    });
+    for (std::int64_t j = 0; j < width_; j += lanes<T>) {
+      at(j).shift = exponents_from<T>(at(j).largest);
+      at(j).part = simd<T>(T(0));
     }
   }
 
-  // The rows of the next block come into L2 meanwhile: this is arithmetic, and its first sweep
-  // would wait for them.
+  // The rows of the next span come into L2 meanwhile: this is arithmetic, and its first walk would
+  // wait for them.
   template <int Rows>
-  void add_rows(std::int64_t width, const T* x, std::int64_t row_stride) {
+  void add_rows(std::int64_t row) {
     constexpr int read = 0, into_second_level = 2;
-    const T* const next = x + column_block_rows * row_stride;
+    const T* const x = row_at(row);
+    const T* const next = row_at(row + exponentials_span_rows);
     for_each_register<Rows>(
-        width, x, row_stride, nothing, [&](std::int64_t j, const simd<T>(&rows)[Rows]) {
-          const simd<T> from = load<T>(shift + j);
-          simd<T> all = load<T>(part + j);
-          for (int r = 0; r < Rows; ++r) {
-            __builtin_prefetch(next + r * row_stride + j, read, into_second_level);
-            all = all + exp<T>(rows[r] - from);
-          }
-          store<T>(part + j, all);
+        width_, x, row_stride_, nothing, [&](std::int64_t j, const simd<T>(&rows)[Rows]) {
+          for (int r = 0; r < Rows; ++r)
+            __builtin_prefetch(next + r * row_stride_ + j, read, into_second_level);
+          column_register& c = at(j);
+          const auto e = [&](int r) { return exp<T>(rows[r] - c.shift); };
+          if constexpr (Rows == 1)
+            c.part = c.part + e(0);
+          else
+            c.part = c.part + ((e(0) + e(1)) + (e(2) + e(3)));
         });
   }
 
-  // A column with NaN has a sum that is NaN, and no other has.
-  void end(std::int64_t width, T* first, double* second) const {
-    for (std::int64_t j = 0; j < width; ++j) {
-      first[j] = part[j] == part[j] ? largest[j] : part[j];
-      second[j] = sum[j] + static_cast<double>(part[j]);
+  // A column with NaN has a sum that is NaN, and no other has. Sums are scaled in f64: a largest
+  // element that grows with every span would add up the errors of the factors.
+  void finish(std::int64_t j) {
+    const std::int64_t rest = width_ - j;
+    const simd<T> now = at(j).largest, part = at(j).part,
+                  before = load_part<T>(largest_ + j, rest, nothing);
+    store_part<T>(largest_ + j, rest, select<T>(part == part, now, part));
+    const simd<T> from = exponents_before<T>(before, now);
+    const bool scaled = xsimd::any(from != at(j).shift);
+    const wide_registers<T> own = widen(from), shift = widen(at(j).shift), more = widen(part);
+    for (std::size_t k = 0; k < more.size(); ++k) {
+      const std::int64_t of_register = static_cast<std::int64_t>(k) * lanes<double>;
+      double* const to = sums_ + j + std::min(of_register, rest);
+      simd<double> sum = load_part<double>(to, rest - of_register, 0);
+      if (scaled) sum = mul<double>(sum, exp<double>(own[k] - shift[k]));
+      store_part<double>(to, rest - of_register, sum + more[k]);
     }
   }
+
+  column_register& at(std::int64_t j) { return registers_[static_cast<std::size_t>(j / lanes<T>)]; }
+  const T* row_at(std::int64_t row) const { return x_ + row * row_stride_; }
+
+  std::int64_t width_, row_stride_;
+  const T* x_;
+  T* largest_;
+  double* sums_;
+  std::array<column_register, static_cast<std::size_t>(columns / lanes<T>)> registers_;
 };
 
-// A block of rows is walked twice, the second time in L2: as the columns of [1024,1024] are in all,
-// from L3, they took 0.46 ms in two sweeps and take 0.34 (a Xeon).
 template <Floating T>
 void exponentials_kernel(std::int64_t rows, std::int64_t columns, const void* x,
                          std::int64_t row_stride, const void*, void* largest, double* sums) {
-  exponential_partials<T> partials;
-  for_each_block(rows, columns, partials.columns,
-                 [&](std::int64_t first, std::int64_t width, std::int64_t block, std::int64_t end) {
-                   T* const own_largest = static_cast<T*>(largest) + first;
-                   const T* const from = static_cast<const T*>(x) + first;
-                   partials.begin(width, own_largest, sums + first);
-                   for_each_four_rows(block, end, [&]<int Rows>(std::int64_t row) {
-                     partials.template find_largest<Rows>(width, from + row * row_stride,
-                                                          row_stride);
-                   });
-                   partials.rescale(width);
-                   for_each_four_rows(block, end, [&]<int Rows>(std::int64_t row) {
-                     partials.template add_rows<Rows>(width, from + row * row_stride, row_stride);
-                   });
-                   partials.end(width, own_largest, sums + first);
-                 });
+  using span = exponential_span<T>;
+  for (std::int64_t first = 0; first < columns; first += span::columns) {
+    span all(std::min(span::columns, columns - first), static_cast<const T*>(x) + first, row_stride,
+             static_cast<T*>(largest) + first, sums + first);
+    for (std::int64_t row = 0; row < rows; row += exponentials_span_rows)
+      all.add(row, std::min(rows, row + exponentials_span_rows));
+  }
 }
 
+// Each sum is scaled once, so that factors may be rounded to T.
 template <Floating T>
-void combine_exponentials(std::int64_t columns, const void* from_largest, const double* from_sums,
-                          void* largest, double* sums) {
-  auto* const to = static_cast<T*>(largest);
-  const auto* const from = static_cast<const T*>(from_largest);
+void combine_exponentials(std::int64_t columns, const pair_groups& groups, void* first,
+                          double* second) {
+  const auto largest_of = [&](std::int64_t g, std::int64_t j) {
+    return load_part<T>(groups.first_of<T>(first, g) + j, columns - j, T(0));
+  };
   for (std::int64_t j = 0; j < columns; j += lanes<T>) {
-    const simd<T> before = load_part<T>(to + j, columns - j, T(0)),
-                  other = load_part<T>(from + j, columns - j, T(0));
-    const simd<T> after = combine<monoid::max>(before, other);
-    store_part<T>(to + j, columns - j, after);
-    const wide_registers<T> own = rescaling<T>(before, after), others = rescaling<T>(other, after);
-    std::int64_t i = j;
-    for (std::size_t k = 0; k < own.size() && i < columns; ++k, i += lanes<double>)
-      store_part<double>(
-          sums + i, columns - i,
-          mul<double>(load_part<double>(sums + i, columns - i, 0), own[k]) +
-              mul<double>(load_part<double>(from_sums + i, columns - i, 0), others[k]));
+    simd<T> all = largest_of(0, j);
+    for (std::int64_t g = 1; g < groups.count; ++g)
+      all = combine<monoid::max>(all, largest_of(g, j));
+    wide_registers<T> sums{};
+    for (std::int64_t g = 0; g < groups.count; ++g) {
+      const simd<T> from = exponents_before<T>(largest_of(g, j), all);
+      const wide_registers<T> factors = widen(exp<T>(from - exponents_from<T>(all)));
+      for (std::size_t k = 0; k < factors.size(); ++k) {
+        const std::int64_t i = std::min(columns, j + static_cast<std::int64_t>(k) * lanes<double>);
+        sums[k] = sums[k] +
+                  mul<double>(factors[k],
+                              load_part<double>(groups.second_of(second, g) + i, columns - i, 0));
+      }
+    }
+    store_part<T>(static_cast<T*>(first) + j, columns - j, all);
+    for (std::size_t k = 0; k < sums.size(); ++k) {
+      const std::int64_t i = std::min(columns, j + static_cast<std::int64_t>(k) * lanes<double>);
+      store_part<double>(second + i, columns - i, sums[k]);
+    }
   }
 }
 

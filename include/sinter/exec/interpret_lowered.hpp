@@ -85,20 +85,24 @@ class plan_interpreter {
     map.run_all(begin, end, 0, n.columns);
     return out;
   }
-  static void add(pair_of_rows& to, const pair_of_rows& more, const bound_reduction& r) {
-    for (std::size_t j = 0; j < to.first.size(); ++j) {
-      if (r.monoid == monoid::sum) {
-        combine(monoid::sum, r.type, to.first[j], more.first[j]);
-        combine(monoid::sum, r.type, to.second[j], more.second[j]);
-        continue;
+  // All groups into the first one.
+  static pair_of_rows combined(std::vector<pair_of_rows> groups, const bound_reduction& r) {
+    pair_of_rows total = groups.front();
+    for (std::size_t j = 0; j < total.first.size(); ++j) {
+      for (std::size_t g = 1; g < groups.size(); ++g) {
+        combine(r.monoid, r.type, total.first[j], groups[g].first[j]);
+        if (r.monoid == monoid::sum)
+          combine(monoid::sum, r.type, total.second[j], groups[g].second[j]);
       }
-      const double before = to.first[j].value.real, other = more.first[j].value.real;
-      combine(monoid::max, r.type, to.first[j], more.first[j]);
-      const double after = to.first[j].value.real;
-      double& sum = to.second[j].value.real;
-      sum = tile_interpreter::rescaled(sum, before, after) +
-            tile_interpreter::rescaled(more.second[j].value.real, other, after);
+      if (r.monoid == monoid::sum) continue;
+      double sum = 0;
+      for (const pair_of_rows& group : groups)
+        sum += group.second[j].value.real * tile_interpreter::rescaling(r.type,
+                                                                        group.first[j].value.real,
+                                                                        total.first[j].value.real);
+      total.second[j].value.real = sum;
     }
+    return total;
   }
 
   // The means of some rows of a batch.
@@ -106,13 +110,15 @@ class plan_interpreter {
     const bound_reduction& r = n.map.reductions.front();
     std::vector<element> shifts(static_cast<std::size_t>(n.columns));
     // From 0 first, the sum of distances being that of the elements.
-    pair_of_rows sample = pair(n, shifts, b * n.reduced, b * n.reduced);
+    std::vector<pair_of_rows> samples;
     std::int64_t count = 0;
     for (std::int64_t row = 0; row < n.reduced; row += planning::moment_sample_step) {
       const std::int64_t end = std::min(n.reduced, row + planning::moment_sample_rows);
-      add(sample, pair(n, shifts, b * n.reduced + row, b * n.reduced + end), r);
+      samples.push_back(pair(n, shifts, b * n.reduced + row, b * n.reduced + end));
       count += end - row;
     }
+    if (samples.empty()) samples.push_back(pair(n, shifts, b * n.reduced, b * n.reduced));
+    const pair_of_rows sample = combined(std::move(samples), r);
     for (std::size_t j = 0; j < shifts.size(); ++j)
       shifts[j] = stored(r.type, {shift_of(count, sample.first[j].value.real, r.type), 0});
     return shifts;
@@ -133,15 +139,11 @@ class plan_interpreter {
     const auto columns = static_cast<std::size_t>(n.columns);
     const std::vector<element> shifts =
         r.monoid == monoid::sum ? find_shifts(n, b) : std::vector<element>(columns);
-    pair_of_rows total;
-    for (std::int64_t row = 0; row == 0 || row < n.reduced; row += n.rows_per_group) {
-      const pair_of_rows group = pair(n, shifts, b * n.reduced + row,
-                                      b * n.reduced + std::min(n.reduced, row + n.rows_per_group));
-      if (row == 0)
-        total = group;
-      else
-        add(total, group, r);
-    }
+    std::vector<pair_of_rows> groups;
+    for (std::int64_t row = 0; row == 0 || row < n.reduced; row += n.rows_per_group)
+      groups.push_back(pair(n, shifts, b * n.reduced + row,
+                            b * n.reduced + std::min(n.reduced, row + n.rows_per_group)));
+    const pair_of_rows total = combined(std::move(groups), r);
     std::vector<std::byte> first(columns * size_of(type)), second(first.size());
     for (std::size_t j = 0; j < columns; ++j) {
       const auto [one, other] =

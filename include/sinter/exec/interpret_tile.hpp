@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include <sinter/exec/element.hpp>
@@ -38,10 +39,13 @@ class tile_interpreter {
     shifts_ = &shifts;
     second_ = &second;
   }
-  /// A sum of exponentials from `before`, taken from `after`.
-  static double rescaled(double sum, double before, double after) {
-    const element change{change_of_exponent(before, after), 0};
-    return sum * evaluate(ir::op::exp, dtype::f64, change).real;
+  /// What a sum of exponentials is multiplied by when the largest element, which was `before`, is
+  /// `after`: nothing was summed before the first one.
+  static double rescaling(dtype type, double before, double after) {
+    if (before == after || before == -std::numeric_limits<double>::infinity()) return 1;
+    const element change =
+        evaluate(ir::op::sub, type, {exponentials_from(before), 0}, {exponentials_from(after), 0});
+    return evaluate(ir::op::exp, type, change).real;
   }
   static accumulated begin_of(const bound_reduction& r) {
     return {identity_of(r.monoid, r.type), 0, 0};
@@ -371,26 +375,34 @@ class tile_interpreter {
       }
   }
 
-  // Exponentials of distances from the largest element so far, in the same blocks.
+  // Exponentials of distances from the largest element so far, in spans of rows and four at a time.
   void add_exponentials(const command& c) {
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
-    const std::int64_t block = are_even(p_.operands_of(c).front()) ? column_block_rows : 1;
+    const bool even = are_even(p_.operands_of(c).front());
+    const std::int64_t span = even ? exponentials_span_rows : 1;
+    const auto of = [&](ir::op code, const element& a, const element& b = {}) {
+      return evaluate(code, r.type, a, b);
+    };
     for (std::int64_t column = column_; column < column_ + width_; ++column)
-      for (std::int64_t row = 0; row < height_; row += block) {
+      for (std::int64_t row = 0; row < height_; row += span) {
         const auto at = static_cast<std::size_t>(column);
-        const std::int64_t end = std::min(height_, row + block);
+        const std::int64_t end = std::min(height_, row + span);
         element& largest = (*columns_)[at].value;
         const double before = largest.real;
         for (std::int64_t i = row; i < end; ++i)
-          largest = evaluate(ir::op::maximum, r.type, largest, operand(c, 0, i, column));
+          largest = of(ir::op::maximum, largest, operand(c, 0, i, column));
         const element from{exponentials_from(largest.real), 0};
+        const auto e = [&](std::int64_t i) {
+          return of(ir::op::exp, of(ir::op::sub, operand(c, 0, i, column), from));
+        };
+        const auto add = [&](const element& a, const element& b) { return of(ir::op::add, a, b); };
         element part;
-        for (std::int64_t i = row; i < end; ++i) {
-          const element distance = evaluate(ir::op::sub, r.type, operand(c, 0, i, column), from);
-          part = evaluate(ir::op::add, r.type, part, evaluate(ir::op::exp, r.type, distance));
-        }
+        std::int64_t i = row;
+        for (; i + 4 <= end; i += 4)
+          part = add(part, add(add(e(i), e(i + 1)), add(e(i + 2), e(i + 3))));
+        for (; i < end; ++i) part = add(part, e(i));
         element& sum = (*second_)[at].value;
-        sum.real = rescaled(sum.real, before, largest.real) + part.real;
+        sum.real = sum.real * rescaling(dtype::f64, before, largest.real) + part.real;
       }
   }
 

@@ -87,12 +87,14 @@ void moments_kernel(std::int64_t rows, std::int64_t columns, const void* x, std:
                  });
 }
 
-inline void combine_moments(std::int64_t columns, const void* from_sums, const double* from_squares,
-                            void* sums, double* squares) {
-  for (std::int64_t j = 0; j < columns; ++j) {
-    static_cast<double*>(sums)[j] += static_cast<const double*>(from_sums)[j];
-    squares[j] += from_squares[j];
-  }
+inline void combine_moments(std::int64_t columns, const pair_groups& groups, void* first,
+                            double* second) {
+  auto* const sums = static_cast<double*>(first);
+  for (std::int64_t g = 1; g < groups.count; ++g)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      sums[j] += groups.first_of<double>(first, g)[j];
+      second[j] += groups.second_of(second, g)[j];
+    }
 }
 
 template <Floating T>

@@ -273,14 +273,12 @@ class column_nest {
     const std::int64_t columns = column_end - column;
     std::byte* const total = group_accumulators(memory, b, 0) + before;
     const pair_memory pair = shared_pair(memory, b, 0);
-    for (std::int64_t g = 1; g < row_groups_; ++g) {
-      const std::byte* const group = group_accumulators(memory, b, g) + before;
-      if (pair_ != nullptr)
-        pair_->combine(columns, group, shared_pair(memory, b, g).second + column, total,
-                       pair.second + column);
-      else
-        kernels().combine(columns, group, total);
-    }
+    if (pair_ != nullptr)
+      pair_->combine(columns, {row_groups_, accumulator_bytes(), second_bytes() / sizeof(double)},
+                     total, pair.second + column);
+    else
+      for (std::int64_t g = 1; g < row_groups_; ++g)
+        kernels().combine(columns, group_accumulators(memory, b, g) + before, total);
     finish(scratch, pair, column, column_end, total);
     run_rest(memory, scratch, b, column, column_end);
   }

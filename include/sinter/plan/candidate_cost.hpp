@@ -172,7 +172,7 @@ class candidate_cost {
     const double end = machine_.row * g_[c.root].elements;
     if (c.pair.kind == step_kind::exponentials)
       return element * (2 + static_cast<double>(ir::info(ir::op::exp).cost) *
-                                (1 + 4.0 / std::min(32.0, rows))) +
+                                (1 + 4.0 / std::min(64.0, rows))) +
              end;
     const double sampled = std::min(1.0, moment_sample_rows / std::max(1.0, rows)) +
                            static_cast<double>(moment_sample_rows) / moment_sample_step;
