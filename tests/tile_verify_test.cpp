@@ -213,6 +213,15 @@ TEST_CASE("corrupted commands are refused, with their place") {
           {"read before it is written",
            [](tile_program& p) { std::swap(p.commands[0], p.commands[1]); }},
       });
+  check_corruptions("softmax that waits in its result",
+                    {{"stream: written again by a command that does not read it",
+                      [](tile_program& p) {
+                        const sinter::exec::command& last =
+                            p.commands[static_cast<std::size_t>(p.phase_lists.back().first)];
+                        p.operands[static_cast<std::size_t>(last.first_operand)].index = 0;
+                      }},
+                     {"stream: read before it is written",
+                      [](tile_program& p) { operand(p, command_kind::map_reduce).index = 1; }}});
 }
 
 TEST_CASE("what is not written, not read or not covered is refused") {

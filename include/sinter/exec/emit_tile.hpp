@@ -199,8 +199,7 @@ class tile_emitter : private step_emitter {
         return;
       }
       if (!s_.usable_in_place(p_.streams[index(s_.stores[k].stream)])) continue;
-      const location target{memory::stream, value_class::full, tile_places::size_byte(step.type),
-                            s_.stores[k].stream};
+      const location target = place_of_store(static_cast<int>(k), step.type);
       emit_step(p_.commands, i, target);
       v.at = target;
       stream_past_caches(i, k);
@@ -213,9 +212,16 @@ class tile_emitter : private step_emitter {
       emit_step(prologue_, i, v.at);
       return;
     }
-    const location target = stays ? places_.kept(step.type) : places_.slot(step.type);
+    const location target = !stays           ? places_.slot(step.type)
+                            : v.waits_in < 0 ? places_.kept(step.type)
+                                             : place_of_store(v.waits_in, step.type);
     emit_step(p_.commands, i, target);
     v.at = target;
+  }
+
+  location place_of_store(int k, dtype type) const {
+    return {memory::stream, value_class::full, tile_places::size_byte(type),
+            s_.stores[index(k)].stream};
   }
 
   // The last command writes store k in place. What is too large for the caches goes past them, and

@@ -46,6 +46,7 @@ struct bound_value {
   location filled;      // a single value as one value per element
   int stream = -1;
   int first_phase = never, last_phase = -1;  // in which it is computed, and used for the last time
+  int waits_in = -1;                         // the store where it is kept from phase to phase
   bool direct = false;                       // a load whose elements are used where they are
   bool needed = false;                       // in the phase at hand
 };
@@ -56,6 +57,7 @@ struct bound_store {
   int phase = 0;
   bool deferred = false;       // written when all loads of the phase are done
   bool leaves_caches = false;  // the caches do not hold what it writes
+  bool keeps = false;          // a value waits there for the phase of the store
 };
 
 // More bytes than this per tile are not kept from phase to phase but computed again: half of a
@@ -109,7 +111,7 @@ class tile_schedule {
     choose_tile(program, facts_.kind, facts_.maps, request.block_columns);
     classify_values();
     find_conflicts(at);
-    find_phases();
+    find_phases(at);
   }
 
   bool whole_rows() const { return program.chunk == program.axes.columns; }
@@ -215,7 +217,7 @@ class tile_schedule {
         const auto first = nest_->accesses.begin(), here = first + static_cast<std::ptrdiff_t>(i);
         if (std::none_of(first, here, same)) touched += bytes(here->buffer);
       }
-    return touched > std::min(at.plan().last_level_bytes, most_kept_bytes());
+    return touched > at.plan().last_level_bytes || touched >= most_kept_bytes();
   }
 
   void add_streams(const binding& at) {
@@ -343,7 +345,7 @@ class tile_schedule {
     }
   }
 
-  void find_phases() {
+  void find_phases(const binding& at) {
     const auto use = [&](int s, int phase) {
       bound_value& v = value_of(s);
       v.first_phase = std::min(v.first_phase, phase);
@@ -360,10 +362,60 @@ class tile_schedule {
     }
     std::int64_t bytes = 0;
     for (int i = 0; i < step_count(); ++i)
-      if (is_kept(i))
+      if (is_kept(i) && !find_waiting_place(at, i))
         bytes += program.tile_rows * program.axes.columns *
                  static_cast<std::int64_t>(size_of(step(i).type));
     keep = !program.split && bytes <= keep_limit_bytes;
+  }
+
+  // What only one stored step reads later may wait where that will be stored, in its own way: no
+  // other memory is touched, and the lines come while this phase computes.
+  bool find_waiting_place(const binding& at, int s) {
+    bound_value& v = values[static_cast<std::size_t>(s)];
+    for (std::size_t k = 0; k < stores.size(); ++k) {
+      bound_store& to = stores[k];
+      const int stored = facts_.origin[static_cast<std::size_t>(store(k).step)];
+      if (to.per_row || to.deferred || to.leaves_caches || to.keeps || to.stream < 0 ||
+          request_.destination != nullptr || to.phase != v.last_phase ||
+          step(stored).type != step(s).type ||
+          !usable_in_place(program.streams[static_cast<std::size_t>(to.stream)]) ||
+          !is_read_later_by(s, stored) || overwrites_operand(at, to, s))
+        continue;
+      v.waits_in = static_cast<int>(k);
+      return to.keeps = true;
+    }
+    return false;
+  }
+
+  // Would step s, written where that store goes, overwrite what is read later?
+  bool overwrites_operand(const binding& at, const bound_store& to, int s) const {
+    const int target = program.streams[static_cast<std::size_t>(to.stream)].buffer,
+              phase = values[static_cast<std::size_t>(s)].first_phase;
+    for (int l = 0; l < step_count(); ++l) {
+      const bound_value& v = values[static_cast<std::size_t>(l)];
+      if (!alive(l) || step(l).kind != planning::step_kind::load || v.last_phase < phase) continue;
+      const int buffer = program.streams[static_cast<std::size_t>(v.stream)].buffer;
+      if (may_overlap(at.plan(), target, buffer) &&
+          (v.last_phase > phase || facts_.is_used_behind(*nest_, l, s)))
+        return true;
+    }
+    return false;
+  }
+
+  // Are reductions of its first phase, and step `reader`, all that read the value of step s?
+  bool is_read_later_by(int s, int reader) const {
+    for (int i = s + 1; i < step_count(); ++i) {
+      if (!alive(i) || i == reader || !is_origin(i)) continue;
+      for (int o : step(i).operands)
+        if (facts_.origin[static_cast<std::size_t>(o)] == s &&
+            !(facts_.reduces(step(i)) &&
+              ready(s) == values[static_cast<std::size_t>(s)].first_phase))
+          return false;
+    }
+    return std::ranges::none_of(facts_.stores, [&](int number) {
+      const int stored = nest_->stores[static_cast<std::size_t>(number)].step;
+      return facts_.origin[static_cast<std::size_t>(stored)] == s;
+    });
   }
 
   const planning::nest* nest_;

@@ -325,14 +325,17 @@ class tile_verifier {
     const location& from = read(c, 0);
     require(from.extent == (list_ == list_kind::rows ? value_class::row : value_class::full),
             "operand 0: has another number of values than are stored");
-    cover(c.stream, from.extent == value_class::row);
+    cover(c, c.stream, from.extent == value_class::row);
   }
 
-  // A stream is written, once, and all of its buffer with it.
-  void cover(int s, bool per_row) {
+  // A stream is written, and all of its buffer with it; once more only over what waits there for
+  // the command that writes.
+  void cover(const command& c, int s, bool per_row) {
     const stream& own = p_.streams[index(s)];
     used_[index(s)] = true;
-    require(outputs_[index(s)] == 1, "stream: written by several commands");
+    const auto reads = [&](const location& l) { return l.where == memory::stream && l.index == s; };
+    require(!holds_[index(s)] || std::ranges::any_of(p_.operands_of(c), reads),
+            "stream: written again by a command that does not read it");
     holds_[index(s)] = 1;
     require(around_.buffers[index(own.buffer)].place != planning::place::argument,
             "stream: an argument is written");
@@ -464,7 +467,7 @@ class tile_verifier {
     }
     if (l.where == memory::stream) {
       require(l.extent == value_class::full, "target: not one value per element");
-      return cover(l.index, false);
+      return cover(c, l.index, false);
     }
     if (l.where == memory::external) {
       require(around_.writes_external && l.index == 0, "target: an external value");
