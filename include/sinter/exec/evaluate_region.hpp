@@ -132,27 +132,31 @@ template <ir::region R, int U>
   evaluate_nodes<R, U>(values, std::make_index_sequence<R.node_count>{});
 }
 
-// All nodes for U registers; at(k): where those of leaf k are.
-template <ir::region R, int U, class At>
-[[gnu::always_inline]] inline void evaluate_region_at(region_values<R, U>& values, At at) {
+// All nodes for the U registers from element `begin` on; leaf(k, i): the register of leaf k from
+// element i on.
+template <ir::region R, int U, class Leaf>
+[[gnu::always_inline]] inline void evaluate_region_of(region_values<R, U>& values, Leaf leaf,
+                                                      std::int64_t begin) {
   using T = region_type<R>;
 #pragma GCC unroll 12
   for (std::size_t k = 0; k < R.leaf_count; ++k) {
     if (R.is_scalar(k)) continue;
-    const T* const from = at(k);
 #pragma GCC unroll 4
-    for (int u = 0; u < U; ++u) values.number[k][u] = load<T>(from + u * lanes<T>);
+    for (int u = 0; u < U; ++u) values.number[k][u] = leaf(k, begin + u * lanes<T>);
   }
   evaluate_nodes<R, U>(values);
 }
 
-// All nodes for the U registers from element `begin` on.
+// The same of leaves that all are in memory.
 template <ir::region R, int U>
 [[gnu::always_inline]] inline void evaluate_region(region_values<R, U>& values,
                                                    const leaf_pointers<R>& leaf,
                                                    std::int64_t begin) {
-  evaluate_region_at<R, U>(
-      values, [&](std::size_t k) __attribute__((always_inline)) { return leaf[k] + begin; });
+  evaluate_region_of<R, U>(
+      values,
+      [&](std::size_t k, std::int64_t i)
+          __attribute__((always_inline)) { return load<region_type<R>>(leaf[k] + i); },
+      begin);
 }
 
 template <ir::region R, int U>

@@ -69,34 +69,36 @@ template <ir::region R, int First, class Values, std::size_t... Node>
    ...);
 }
 
-template <ir::region R, std::uint32_t Which, int U, class At>
-[[gnu::always_inline]] inline void load_leaves(region_values<R, U>& values, At at, std::size_t u) {
-  using T = region_type<R>;
+template <ir::region R, std::uint32_t Which, int U, class Leaf>
+[[gnu::always_inline]] inline void load_leaves(region_values<R, U>& values, Leaf leaf,
+                                               std::int64_t begin, std::size_t u) {
 #pragma GCC unroll 12
   for (std::size_t k = 0; k < R.leaf_count; ++k)
-    if ((Which >> k & 1u) != 0) values.number[k][u] = load<T>(at(k) + u * std::size_t{lanes<T>});
+    if ((Which >> k & 1u) != 0)
+      values.number[k][u] = leaf(k, begin + static_cast<std::int64_t>(u) * lanes<region_type<R>>);
 }
 
-// Register u as far as the denominator, which takes the quotient's place; at(k): where the U
-// registers of leaf k are.
-template <ir::region R, int U, class At>
-[[gnu::always_inline]] inline void evaluate_early(region_values<R, U>& values, At at,
-                                                  std::size_t u) {
+// Register u of those from element `begin` on, as far as the denominator, which takes the
+// quotient's place; leaf as for evaluate_region_of.
+template <ir::region R, int U, class Leaf>
+[[gnu::always_inline]] inline void evaluate_early(region_values<R, U>& values, Leaf leaf,
+                                                  std::int64_t begin, std::size_t u) {
   constexpr int late = late_node(R);
   constexpr std::uint32_t early = early_leaves(R);
-  load_leaves<R, early>(values, at, u);
+  load_leaves<R, early>(values, leaf, begin, u);
   evaluate_from<R, 0>(values, u, std::make_index_sequence<late>{});
   values.template at<R.leaf_count + late>(u) =
       denominator<R.code(late)>(values.template at<R.operand(late, 0)>(u));
 }
 
 // The division of register u and what follows it.
-template <ir::region R, int U, class At>
-[[gnu::always_inline]] inline simd<region_type<R>> evaluate_late(region_values<R, U>& values, At at,
+template <ir::region R, int U, class Leaf>
+[[gnu::always_inline]] inline simd<region_type<R>> evaluate_late(region_values<R, U>& values,
+                                                                 Leaf leaf, std::int64_t begin,
                                                                  std::size_t u) {
   constexpr int late = late_node(R);
   constexpr std::uint32_t rest = ~(early_leaves(R) | R.scalar_leaves);
-  load_leaves<R, rest>(values, at, u);
+  load_leaves<R, rest>(values, leaf, begin, u);
   auto& q = values.template at<R.leaf_count + late>(u);
   q = quotient<R.code(late)>(values.template at<R.operand(late, 0)>(u), q);
   evaluate_from<R, late + 1>(values, u, std::make_index_sequence<R.node_count - late - 1>{});

@@ -80,45 +80,29 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   constexpr int at_once = detail::registers_at_once;
   constexpr std::int64_t step = at_once * lanes<T>;
   const std::int64_t n = run.count;
+  if (n <= 0) return;
   const ir::run_mode mode = run.mode;
   const bool fetches = mode.fetches();
   lines_ahead lines;
-  detail::leaf_pointers<R> row_leaf = detail::leaves_of<R>(operands), leaf = row_leaf;
+  detail::leaf_pointers<R> leaf = detail::leaves_of<R>(operands);
   auto* out = static_cast<out_type*>(result);
 
-  // A broadcast operand is read from as many copies as are loaded at once, again and again: one
-  // addition of nothing per leaf and step, where another kernel for each set of broadcast leaves
-  // would be compiled otherwise.
-  using vector_copies = std::array<T, static_cast<std::size_t>(at_once) * simd<T>::size>;
-  [[maybe_unused]] alignas(64) std::array<vector_copies, R.leaf_count> copies;
-  [[maybe_unused]] std::array<std::int64_t, R.leaf_count> walks;
-  const auto at = [&](std::size_t k, std::int64_t i) __attribute__((always_inline)) {
+  // A broadcast operand stays in a register: one test per leaf and step, where another kernel for
+  // each set of broadcast leaves would be compiled otherwise. (Read from copies in memory again and
+  // again, it costs as much as any other operand where there is one load per cycle, as on Zen 4.)
+  [[maybe_unused]] simd<T> first[R.leaf_count];
+  unsigned single = mode.single;
+  const auto of_leaf = [&](std::size_t k, std::int64_t i) __attribute__((always_inline)) {
     if constexpr (ir::may_broadcast(R))
-      return leaf[k];
-    else
-      return leaf[k] + i;
-  };
-  const auto walk = [&](std::int64_t elements) __attribute__((always_inline)) {
-    if constexpr (ir::may_broadcast(R))
-#pragma GCC unroll 12
-      for (std::size_t k = 0; k < R.leaf_count; ++k)
-        if (!R.is_scalar(k)) leaf[k] += elements & walks[k];
+      if ((single >> k & 1u) != 0) return first[k];
+    return load<T>(leaf[k] + i);
   };
 
   for (std::int64_t row = run.rows;;) {
-    // Unrolled, so that the pointers stay in registers: from the stack, where the caller's stores
-    // are still under way, a call of few elements takes 50 instead of 15 ns.
     if constexpr (ir::may_broadcast(R))
 #pragma GCC unroll 12
-      for (std::size_t k = 0; k < R.leaf_count; ++k) {
-        if (R.is_scalar(k)) continue;
-        const bool is_single = mode.is_single(k);
-        walks[k] = is_single ? 0 : -1;
-        if (!is_single) continue;
-        const simd<T> value(*row_leaf[k]);
-        for (int u = 0; u < at_once; ++u) store<T>(copies[k].data() + u * lanes<T>, value);
-        leaf[k] = copies[k].data();
-      }
+      for (std::size_t k = 0; k < R.leaf_count; ++k)
+        if (!R.is_scalar(k)) first[k] = simd<T>(*leaf[k]);
     const bool streams = std::is_same_v<out_type, T> && mode.streaming &&
                          reinterpret_cast<std::uintptr_t>(out) % sizeof(simd<T>) == 0;
 
@@ -126,45 +110,41 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
     if (n >= step) {
       constexpr std::size_t step_bytes = at_once * sizeof(simd<T>);
       if (fetches) [[unlikely]]
-        detail::find_lines<R>(lines, mode, row_leaf, out);
+        detail::find_lines<R>(lines, mode, leaf, out);
       detail::region_values<R, at_once> values;
       detail::load_scalars<R, at_once>(values, leaf);
-      const auto here = [&](std::size_t k) __attribute__((always_inline)) { return at(k, i); };
+      const auto begin_step = [&]() __attribute__((always_inline)) {
+        if (fetches) [[unlikely]]
+          lines.ask<step_bytes>();
+#if defined(__GNUC__)
+        if constexpr (ir::may_broadcast(R))
+          asm volatile("" : "+r"(single));  // or GCC compiles a loop for every set after all
+#endif
+      };
       if constexpr (!detail::divides_late<R>) {
         for (; i + step <= n; i += step) {
-          if (fetches) [[unlikely]]
-            lines.ask<step_bytes>();
-          detail::evaluate_region_at<R, at_once>(values, here);
+          begin_step();
+          detail::evaluate_region_of<R, at_once>(values, of_leaf, i);
           detail::store_step<T>(out + i, detail::results_of(values), streams);
-          walk(step);
         }
       } else {
-        const auto next = [&](std::size_t k) __attribute__((always_inline)) {
-          if constexpr (ir::may_broadcast(R))
-            return leaf[k] + (step & walks[k]);
-          else
-            return leaf[k] + i + step;
-        };
         simd<T> results[at_once];
 #pragma GCC unroll 4
         for (std::size_t u = 0; u < at_once; ++u)
-          detail::evaluate_early<R, at_once>(values, here, u);
+          detail::evaluate_early<R, at_once>(values, of_leaf, i, u);
         for (; i + 2 * step <= n; i += step) {
-          if (fetches) [[unlikely]]
-            lines.ask<step_bytes>();
+          begin_step();
 #pragma GCC unroll 4
           for (std::size_t u = 0; u < at_once; ++u) {
-            results[u] = detail::evaluate_late<R, at_once>(values, here, u);
-            detail::evaluate_early<R, at_once>(values, next, u);
+            results[u] = detail::evaluate_late<R, at_once>(values, of_leaf, i, u);
+            detail::evaluate_early<R, at_once>(values, of_leaf, i + step, u);
           }
           detail::store_step<T>(out + i, results, streams);
-          walk(step);
         }
 #pragma GCC unroll 4
         for (std::size_t u = 0; u < at_once; ++u)
-          results[u] = detail::evaluate_late<R, at_once>(values, here, u);
+          results[u] = detail::evaluate_late<R, at_once>(values, of_leaf, i, u);
         detail::store_step<T>(out + i, results, streams);
-        walk(step);
         i += step;
       }
     }
@@ -175,21 +155,21 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
       for (; i < n; i += lanes<T>) {
         const std::int64_t count = std::min<std::int64_t>(lanes<T>, n - i);
 #pragma GCC unroll 12
-        for (std::size_t k = 0; k < R.leaf_count; ++k)
-          if (!R.is_scalar(k)) values.number[k][0] = detail::load_rest<T>(at(k, i), count);
+        for (std::size_t k = 0; k < R.leaf_count; ++k) {
+          if (R.is_scalar(k)) continue;
+          const bool is_first = ir::may_broadcast(R) && (single >> k & 1u) != 0;
+          values.number[k][0] = is_first ? first[k] : detail::load_rest<T>(leaf[k] + i, count);
+        }
         detail::evaluate_nodes<R, 1>(values);
         detail::store_rest<out_type, T>(out + i, count, detail::results_of(values)[0]);
-        walk(lanes<T>);
       }
     }
 
     if (--row == 0) return;
 #pragma GCC unroll 12
-    for (std::size_t k = 0; k < R.leaf_count; ++k) {
-      row_leaf[k] = reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(row_leaf[k]) +
-                                               run.steps[k]);
-      leaf[k] = row_leaf[k];
-    }
+    for (std::size_t k = 0; k < R.leaf_count; ++k)
+      leaf[k] =
+          reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(leaf[k]) + run.steps[k]);
     out = reinterpret_cast<out_type*>(reinterpret_cast<std::byte*>(out) + run.result_step);
   }
 }
