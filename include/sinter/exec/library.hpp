@@ -106,6 +106,18 @@ constexpr auto library_regions(dtype type) {
         inverse_deviation.add_node(op::add, inverse_deviation.add_node(op::mul, x, s), e);
     inverse_deviation.add_node(op::rsqrt, variance);
   }
+  // x^2 and x * s * y: the two halves of an RMS norm.
+  ir::region square = empty;
+  {
+    const int x = square.add_leaf(false);
+    square.add_node(op::mul, x, x);
+  }
+  ir::region scaled_product = empty;
+  {
+    const int x = scaled_product.add_leaf(false), s = scaled_product.add_leaf(true),
+              y = scaled_product.add_leaf(false);
+    scaled_product.add_node(op::mul, scaled_product.add_node(op::mul, x, s), y);
+  }
   // (x - y)^2: the mean squared error.
   ir::region squared_difference = empty;
   {
@@ -135,7 +147,7 @@ constexpr auto library_regions(dtype type) {
     const int g = relu_gradient.add_leaf(false);
     relu_gradient.add_node(op::where, relu_gradient.add_node(op::less, zero, y), g, zero);
   }
-  return std::array<ir::traced_region, 16>{{{scale_shift},
+  return std::array<ir::traced_region, 18>{{{scale_shift},
                                             {multiply_then_add},
                                             {center_scale},
                                             {exp_shifted, true},
@@ -147,6 +159,8 @@ constexpr auto library_regions(dtype type) {
                                             {blend},
                                             {normalize},
                                             {inverse_deviation},
+                                            {square, true},
+                                            {scaled_product},
                                             {squared_difference, true, false, true},
                                             {turned_first},
                                             {turned_second},
