@@ -21,7 +21,7 @@ namespace backward {
 constexpr void custom(const pullback& p) {
   graph& g = p.owner();
   const custom_op& own = g.custom(g.attributes(p.result.id));
-  if (own.gradient == nullptr) return fail_custom(g, p.result.id, fault_kind::no_gradient);
+  if (!own.has_gradient) return fail_custom(g, p.result.id, fault_kind::no_gradient);
   std::array<int, max_custom_operands> found{};
   found.fill(-1);
   own.gradient(g, p.result.id, p.adjoint.id, {found.data(), static_cast<std::size_t>(own.arity)});

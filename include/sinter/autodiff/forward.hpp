@@ -132,7 +132,7 @@ constexpr value cross_entropy(const pushforward& p) {
 constexpr value custom(const pushforward& p) {
   graph& g = p.owner();
   const custom_op& own = g.custom(g.attributes(p.result.id));
-  if (own.tangent == nullptr) {
+  if (!own.has_tangent) {
     if (own.elementwise) return symmetric(p);
     fail_custom(g, p.result.id, fault_kind::no_tangent);
     return {};

@@ -199,9 +199,9 @@ constexpr custom_op make_custom_op() {
   if constexpr (requires { Op::rules; }) out.rules = full_rules<Op>;
   if constexpr (requires { Op::core_axes; }) out.core_axes = Op::core_axes;
   if constexpr (requires(const custom_gradient& g) { Op::gradient(g); })
-    out.gradient = &functions::gradient;
+    out.has_gradient = true, out.gradient = &functions::gradient;
   if constexpr (requires(const custom_tangent& t) { Op::tangent(t); })
-    out.tangent = &functions::tangent;
+    out.has_tangent = true, out.tangent = &functions::tangent;
   if constexpr (ElementOp<Op>) {
     static_assert(attribute_count<Op>() == 0,
                   "sinter: numbers of an element-wise custom op are operands, not attributes");

@@ -75,7 +75,10 @@ struct custom_op {
   // kernel gets any part of them as one axis. Below 0: it gets whole arrays.
   int core_axes = -1;
 
-  // Of gradients and tangents: nodes, -1 where there is none. Null: the op has no such rule.
+  // Of gradients and tangents: nodes, -1 where there is none. Whether the op has such a rule is
+  // said beside it: with -fsanitize=undefined GCC takes no comparison of a function with null for a
+  // constant, and the type of what is differentiated would be known at run time only.
+  bool has_gradient = false, has_tangent = false;
   void (*gradient)(graph&, int node, int adjoint, span<int> of_operands) = nullptr;
   int (*tangent)(graph&, int node, span<const int> tangents) = nullptr;
 
