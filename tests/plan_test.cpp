@@ -101,14 +101,21 @@ TEST_CASE("more work never makes a plan dearer, and proves that of 300 nodes opt
   const sn::program_code code = sinter::detail::all_code();
   const ir::graph g = sn::test::transformer_training_step({.blocks = 1});
   const auto little = plan_of(g, code.instructions, {.extraction_work = 1});
+  const auto some = plan_of(g, code.instructions, {.extraction_work = 1'000'000});
   const auto usual = plan_of(g, code.instructions);
   const auto more = plan_of(g, code.instructions, {.extraction_work = 20'000'000});
+  CHECK(some.plan.cost <= little.plan.cost);
+  CHECK(usual.plan.cost <= some.plan.cost);
   CHECK(usual.plan.cost <= little.plan.cost);
   CHECK(more.plan.cost <= usual.plan.cost);
+  CHECK(gap_of(little) > gap_of(some));
   CHECK(gap_of(little) > gap_of(usual));
+  CHECK(gap_of(some) > 0);
+  CHECK(gap_of(some) < 0.02);
   CHECK(gap_of(usual) < 0.02);
   CHECK(gap_of(more) <= 1e-9);
   // A bound is one for every plan.
+  CHECK(some.plan.cost_bound <= more.plan.cost * (1 + 1e-9));
   CHECK(usual.plan.cost_bound <= more.plan.cost * (1 + 1e-9));
   CHECK(little.plan.cost_bound <= more.plan.cost * (1 + 1e-9));
 }
