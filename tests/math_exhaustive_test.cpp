@@ -73,7 +73,7 @@ double gelu_tanh(double x) {
   return x / (1 + std::exp(-u));
 }
 
-// Powers of two from registers, and what rounding took from them, or polynomials alone.
+// Powers of two from registers, or polynomials alone.
 constexpr double bound_of_exp = exec::detail::has_table_of_powers<float> ? 1.1 : 1.2;
 
 constexpr std::array functions{

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A value that one phase of a row nest computes and the next one needs waits in the memory of the
 // result, where that is nobody else's; the numbers are those of a copy of its own.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -29,7 +30,7 @@ sn::tensor<float, 2> noise(std::int64_t rows, std::int64_t columns) {
   return out;
 }
 
-// Softmax of each row, times a power of its element.
+// Softmax of each row, or that times the row.
 template <class T>
 std::vector<double> expected(const sn::tensor<T, 2>& x, bool times_element = false) {
   std::vector<double> out;

@@ -103,19 +103,17 @@ class exponential_span {
   // A column with NaN has a sum that is NaN, and no other has. Sums are scaled in f64: a largest
   // element that grows with every span would add up the errors of the factors.
   void finish(std::int64_t j) {
-    const std::int64_t rest = width_ - j;
     const simd<T> now = at(j).largest, part = at(j).part,
-                  before = load_part<T>(largest_ + j, rest, nothing);
-    store_part<T>(largest_ + j, rest, select<T>(part == part, now, part));
+                  before = load_part<T>(largest_ + j, width_ - j, nothing);
+    store_part<T>(largest_ + j, width_ - j, select<T>(part == part, now, part));
     const simd<T> from = exponents_before<T>(before, now);
     const bool scaled = xsimd::any(from != at(j).shift);
     const wide_registers<T> own = widen(from), shift = widen(at(j).shift), more = widen(part);
-    for (std::size_t k = 0; k < more.size(); ++k) {
-      const std::int64_t of_register = static_cast<std::int64_t>(k) * lanes<double>;
-      double* const to = sums_ + j + std::min(of_register, rest);
-      simd<double> sum = load_part<double>(to, rest - of_register, 0);
+    std::int64_t i = j;
+    for (std::size_t k = 0; k < more.size() && i < width_; ++k, i += lanes<double>) {
+      simd<double> sum = load_part<double>(sums_ + i, width_ - i, 0);
       if (scaled) sum = mul<double>(sum, exp<double>(own[k] - shift[k]));
-      store_part<double>(to, rest - of_register, sum + more[k]);
+      store_part<double>(sums_ + i, width_ - i, sum + more[k]);
     }
   }
 
@@ -156,18 +154,15 @@ void combine_exponentials(std::int64_t columns, const pair_groups& groups, void*
     for (std::int64_t g = 0; g < groups.count; ++g) {
       const simd<T> from = exponents_before<T>(largest_of(g, j), all);
       const wide_registers<T> factors = widen(exp<T>(from - exponents_from<T>(all)));
-      for (std::size_t k = 0; k < factors.size(); ++k) {
-        const std::int64_t i = std::min(columns, j + static_cast<std::int64_t>(k) * lanes<double>);
-        sums[k] = sums[k] +
-                  mul<double>(factors[k],
-                              load_part<double>(groups.second_of(second, g) + i, columns - i, 0));
-      }
+      const double* const own = groups.second_of(second, g);
+      std::int64_t i = j;
+      for (std::size_t k = 0; k < sums.size() && i < columns; ++k, i += lanes<double>)
+        sums[k] = sums[k] + mul<double>(factors[k], load_part<double>(own + i, columns - i, 0));
     }
     store_part<T>(static_cast<T*>(first) + j, columns - j, all);
-    for (std::size_t k = 0; k < sums.size(); ++k) {
-      const std::int64_t i = std::min(columns, j + static_cast<std::int64_t>(k) * lanes<double>);
+    std::int64_t i = j;
+    for (std::size_t k = 0; k < sums.size() && i < columns; ++k, i += lanes<double>)
       store_part<double>(second + i, columns - i, sums[k]);
-    }
   }
 }
 

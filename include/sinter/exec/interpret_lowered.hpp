@@ -86,7 +86,7 @@ class plan_interpreter {
     return out;
   }
   // All groups into the first one.
-  static pair_of_rows combined(std::vector<pair_of_rows> groups, const bound_reduction& r) {
+  static pair_of_rows combined(const std::vector<pair_of_rows>& groups, const bound_reduction& r) {
     pair_of_rows total = groups.front();
     for (std::size_t j = 0; j < total.first.size(); ++j) {
       for (std::size_t g = 1; g < groups.size(); ++g) {
@@ -112,13 +112,12 @@ class plan_interpreter {
     // From 0 first, the sum of distances being that of the elements.
     std::vector<pair_of_rows> samples;
     std::int64_t count = 0;
-    for (std::int64_t row = 0; row < n.reduced; row += planning::moment_sample_step) {
+    for (std::int64_t row = 0; row == 0 || row < n.reduced; row += planning::moment_sample_step) {
       const std::int64_t end = std::min(n.reduced, row + planning::moment_sample_rows);
       samples.push_back(pair(n, shifts, b * n.reduced + row, b * n.reduced + end));
       count += end - row;
     }
-    if (samples.empty()) samples.push_back(pair(n, shifts, b * n.reduced, b * n.reduced));
-    const pair_of_rows sample = combined(std::move(samples), r);
+    const pair_of_rows sample = combined(samples, r);
     for (std::size_t j = 0; j < shifts.size(); ++j)
       shifts[j] = stored(r.type, {shift_of(count, sample.first[j].value.real, r.type), 0});
     return shifts;
@@ -143,7 +142,7 @@ class plan_interpreter {
     for (std::int64_t row = 0; row == 0 || row < n.reduced; row += n.rows_per_group)
       groups.push_back(pair(n, shifts, b * n.reduced + row,
                             b * n.reduced + std::min(n.reduced, row + n.rows_per_group)));
-    const pair_of_rows total = combined(std::move(groups), r);
+    const pair_of_rows total = combined(groups, r);
     std::vector<std::byte> first(columns * size_of(type)), second(first.size());
     for (std::size_t j = 0; j < columns; ++j) {
       const auto [one, other] =

@@ -99,6 +99,8 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   };
 
   for (std::int64_t row = run.rows;;) {
+    // Unrolled, as below, so that the pointers stay in registers: from the stack, where the
+    // caller's stores are still under way, a call of few elements takes 50 instead of 15 ns.
     if constexpr (ir::may_broadcast(R))
 #pragma GCC unroll 12
       for (std::size_t k = 0; k < R.leaf_count; ++k)

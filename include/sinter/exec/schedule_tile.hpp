@@ -118,14 +118,7 @@ class tile_schedule {
 
   // Does anything but `user` read the value of step s?
   bool is_used_beside(int s, int user) const {
-    for (int i = s + 1; i < step_count(); ++i)
-      if (alive(i) && i != user && is_origin(i))
-        for (int o : step(i).operands)
-          if (facts_.origin[static_cast<std::size_t>(o)] == s) return true;
-    return std::ranges::any_of(facts_.stores, [&](int number) {
-      const int stored = nest_->stores[static_cast<std::size_t>(number)].step;
-      return facts_.origin[static_cast<std::size_t>(stored)] == s;
-    });
+    return is_read(s, [&](int i) { return i != user; }) || is_stored(s);
   }
 
   // Is store number k of the analysis all that reads the value of step s?
@@ -404,15 +397,24 @@ class tile_schedule {
 
   // Are reductions of its first phase, and step `reader`, all that read the value of step s?
   bool is_read_later_by(int s, int reader) const {
-    for (int i = s + 1; i < step_count(); ++i) {
-      if (!alive(i) || i == reader || !is_origin(i)) continue;
-      for (int o : step(i).operands)
-        if (facts_.origin[static_cast<std::size_t>(o)] == s &&
-            !(facts_.reduces(step(i)) &&
-              ready(s) == values[static_cast<std::size_t>(s)].first_phase))
-          return false;
-    }
-    return std::ranges::none_of(facts_.stores, [&](int number) {
+    const bool reduced_now = ready(s) == values[static_cast<std::size_t>(s)].first_phase;
+    const auto other = [&](int i) {
+      return i != reader && !(reduced_now && facts_.reduces(step(i)));
+    };
+    return !is_read(s, other) && !is_stored(s);
+  }
+
+  // Does a step read the value of step s for which f(step) holds?
+  template <class F>
+  bool is_read(int s, F f) const {
+    for (int i = s + 1; i < step_count(); ++i)
+      if (alive(i) && is_origin(i) && f(i))
+        for (int o : step(i).operands)
+          if (facts_.origin[static_cast<std::size_t>(o)] == s) return true;
+    return false;
+  }
+  bool is_stored(int s) const {
+    return std::ranges::any_of(facts_.stores, [&](int number) {
       const int stored = nest_->stores[static_cast<std::size_t>(number)].step;
       return facts_.origin[static_cast<std::size_t>(stored)] == s;
     });

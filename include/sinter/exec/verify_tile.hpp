@@ -54,13 +54,13 @@ class tile_verifier {
   }
 
   void find_outputs() {
-    outputs_.assign(p_.streams.size(), 0);
+    is_output_.assign(p_.streams.size(), 0);
     used_.assign(p_.streams.size(), false);
     fed_.assign(p_.reductions.size(), 0);
     for (const command& c : p_.commands) {
-      if (c.kind == command_kind::store && is_stream(c.stream)) ++outputs_[index(c.stream)];
+      if (c.kind == command_kind::store && is_stream(c.stream)) is_output_[index(c.stream)] = 1;
       if (c.target.where == memory::stream && is_stream(c.target.index))
-        ++outputs_[index(c.target.index)];
+        is_output_[index(c.target.index)] = 1;
     }
     holds_.assign(p_.streams.size(), 0);
     external_holds_.assign(around_.externals.size(), around_.externals_hold_values ? 1 : 0);
@@ -192,7 +192,7 @@ class tile_verifier {
   }
   void read_stream(int s) {
     used_[index(s)] = true;
-    require(outputs_[index(s)] == 0 || holds_[index(s)], "stream: read before it is written");
+    require(!is_output_[index(s)] || holds_[index(s)], "stream: read before it is written");
   }
   void count_operands(const command& c, int expected) const {
     require(c.operand_count == expected, "operands: more or fewer than it takes");
@@ -505,8 +505,8 @@ class tile_verifier {
   std::string_view who_;
   std::string at_;  // what is looked at, for messages
   std::vector<value> slots_, kept_, rows_, singles_;
-  std::vector<int> outputs_, fed_;  // commands that write a stream, that feed an accumulator
-  std::vector<char> used_, holds_, external_holds_;
+  std::vector<int> fed_;  // commands that feed an accumulator
+  std::vector<char> is_output_, used_, holds_, external_holds_;
   list_kind list_{};
 };
 
