@@ -12,22 +12,26 @@
 #include <sinter/exec/map_reduce_columns.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce.hpp>
+#include <sinter/exec/rows_beside.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/graph/regions.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
-/// Evaluates region R over n elements of a row and combines the results into *accumulator; see
-/// ir::map_reduce_function. The same bits as map_kernel<R> and then the row reduction of M.
-/// Allocates nothing.
-template <monoid M, ir::region R>
-void map_reduce_kernel(std::int64_t n, ir::run_mode mode, const void* const* operands, void* result,
-                       void* accumulator, void* whole_row) {
-  using T = detail::region_type<R>;
-  static_assert(!detail::result_is_truth<R>, "truth values have no sum");
-  constexpr int at_once = detail::registers_at_once;
+namespace detail {
+
+// Evaluates region R over n elements of a row, works on the rows beside it (rows_beside.hpp), and
+// returns what M combines the results to. The same bits as map_kernel<R> and then the row reduction
+// of M.
+template <monoid M, ir::region R, class Beside>
+[[gnu::always_inline]] inline region_type<R> map_reduce_row(std::int64_t n, ir::run_mode mode,
+                                                            const void* const* operands,
+                                                            void* result, Beside& beside) {
+  using T = region_type<R>;
+  static_assert(!result_is_truth<R>, "truth values have no sum");
+  constexpr int at_once = registers_at_once;
   static_assert(at_once == 4, "as many as a block has accumulators");
-  detail::leaf_pointers<R> leaf = detail::leaves_of<R>(operands);
+  leaf_pointers<R> leaf = leaves_of<R>(operands);
   auto* const out = static_cast<T*>(result);
 
   // The pointers are copied for each block: read through references they would be loaded again
@@ -35,16 +39,18 @@ void map_reduce_kernel(std::int64_t n, ir::run_mode mode, const void* const* ope
   // would be compiled apart. The prefetcher, which goes by the address of a load, then lost its
   // track at every block.
   const auto block = [&](std::int64_t first, std::int64_t count) {
-    const detail::leaf_pointers<R> from = leaf;
+    const leaf_pointers<R> from = leaf;
     T* const to = out;
+    auto others = beside.begin_block();
     const bool fetches = mode.fetches();
     lines_ahead lines;
-    if (fetches) detail::add_leaves<R>(lines, mode, leaf, first * lanes<T>);
-    detail::block_accumulators<M, T> sums;
-    const auto add = [&]<int U>(detail::region_values<R, U> & values, std::int64_t begin)
+    if (fetches) add_leaves<R>(lines, mode, leaf, first * lanes<T>);
+    block_accumulators<M, T> sums;
+    const auto add = [&]<int U>(region_values<R, U> & values, std::int64_t begin)
         __attribute__((always_inline)) {
-      detail::evaluate_region<R, U>(values, from, begin);
-      const auto& results = detail::results_of(values);
+      evaluate_region<R, U>(values, from, begin);
+      const auto& results = results_of(values);
+      others.template work<U>(begin);
       if (to != nullptr) {
 #pragma GCC unroll 4
         for (int u = 0; u < U; ++u) store<T>(to + begin + u * lanes<T>, results[u]);
@@ -52,21 +58,22 @@ void map_reduce_kernel(std::int64_t n, ir::run_mode mode, const void* const* ope
 #pragma GCC unroll 4
       for (std::size_t u = 0; u < U; ++u) sums.add(u, results[u]);
     };
-    detail::region_values<R, at_once> values;
-    detail::load_scalars<R, at_once>(values, from);
+    region_values<R, at_once> values;
+    load_scalars<R, at_once>(values, from);
     const std::int64_t last = (first + count) * lanes<T>;
     std::int64_t i = first * lanes<T>;
     for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) {
       if (fetches) lines.ask<at_once * sizeof(simd<T>)>();
       add(values, i);
     }
-    detail::region_values<R, 1> single;
-    detail::load_scalars<R, 1>(single, from);
+    region_values<R, 1> single;
+    load_scalars<R, 1>(single, from);
     for (; i < last; i += lanes<T>) add(single, i);
+    beside.end_block(others);
     return sums.all();
   };
   const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
-  simd<T> all = detail::reduce_registers<M, T>(whole, block);
+  simd<T> all = reduce_registers<M, T>(whole, block);
 
   if (rest != 0) {
     alignas(64) T padded[R.leaf_count][static_cast<std::size_t>(lanes<T>)];
@@ -75,21 +82,47 @@ void map_reduce_kernel(std::int64_t n, ir::run_mode mode, const void* const* ope
       store<T>(padded[k], load_part<T>(leaf[k] + whole * lanes<T>, rest, T(1)));
       leaf[k] = padded[k];
     }
-    detail::region_values<R, 1> values;
-    detail::load_scalars<R, 1>(values, leaf);
-    detail::evaluate_region<R, 1>(values, leaf, 0);
-    const simd<T> x = detail::results_of(values)[0];
+    region_values<R, 1> values;
+    load_scalars<R, 1>(values, leaf);
+    evaluate_region<R, 1>(values, leaf, 0);
+    const simd<T> x = results_of(values)[0];
     if (out != nullptr) store_part<T>(out + whole * lanes<T>, rest, x);
     // Behind the rest stands the identity.
     alignas(64) T last[static_cast<std::size_t>(lanes<T>)];
     store<T>(last, x);
-    all = detail::combine<M>(all, load_part<T>(last, rest, detail::identity_of<M, T>()));
+    all = combine<M>(all, load_part<T>(last, rest, identity_of<M, T>()));
   }
-  const T row = detail::reduce_all<M, T>(all);
+  return reduce_all<M, T>(all);
+}
+
+}  // namespace detail
+
+/// Evaluates region R over n elements of a row and combines the results into *accumulator; see
+/// ir::map_reduce_function. The same bits as map_kernel<R> and then the row reduction of M.
+/// Allocates nothing.
+template <monoid M, ir::region R>
+void map_reduce_kernel(std::int64_t n, ir::run_mode mode, const void* const* operands, void* result,
+                       void* accumulator, void* whole_row) {
+  using T = detail::region_type<R>;
+  detail::no_rows_beside none;
+  const T row = detail::map_reduce_row<M, R>(n, mode, operands, result, none);
   if (whole_row != nullptr)
     *static_cast<T*>(whole_row) = detail::result_of_row<M, T>(row);
   else
     detail::add_row<M, T>(row, accumulator);
+}
+
+/// The sum of a region over a whole row, beside which others are worked on; see
+/// ir::overlapped_function. The same bits as map_reduce_kernel, the product of a row and a factor,
+/// and the largest of a row, each by itself. Allocates nothing.
+template <ir::region R>
+void overlapped_kernel(std::int64_t n, ir::run_mode mode, const void* const* operands, void* result,
+                       void* whole_row, const ir::rows_beside& rows) {
+  using T = detail::region_type<R>;
+  detail::two_rows_beside<T> beside(rows);
+  const T row = detail::map_reduce_row<monoid::sum, R>(n, mode, operands, result, beside);
+  beside.finish(n);
+  *static_cast<T*>(whole_row) = detail::result_of_row<monoid::sum, T>(row);
 }
 
 /// The kernels of a region of a traced graph.
@@ -98,6 +131,8 @@ constexpr ir::instruction instruction_for() {
   ir::instruction out{ir::region(R), &map_kernel<ir::region(R)>};
   out.run_rows = &map_rows_kernel<ir::region(R)>;
   if constexpr (R.summed) out.sum = &map_reduce_kernel<monoid::sum, ir::region(R)>;
+  if constexpr (R.summed && detail::works_beside_rows<ir::region(R)>)
+    out.overlapped_sum = &overlapped_kernel<ir::region(R)>;
   if constexpr (R.maximized) out.max = &map_reduce_kernel<monoid::max, ir::region(R)>;
   if constexpr (R.column_summed)
     out.column_sum = &map_reduce_columns_kernel<monoid::sum, ir::region(R)>;

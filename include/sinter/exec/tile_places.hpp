@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <sinter/exec/cache_lines.hpp>
+#include <sinter/exec/row_overlap.hpp>
 #include <sinter/exec/slot_assigner.hpp>
 #include <sinter/exec/tile_program.hpp>
 
@@ -89,8 +90,7 @@ class tile_places {
     p.slots_offset = take(static_cast<std::size_t>(slots_.count()) * p.slot_bytes);
     p.kept_offsets.clear();
     for (std::uint8_t size : kept_sizes_)
-      p.kept_offsets.push_back(
-          take(static_cast<std::size_t>(p.tile_rows * p.axes.columns) * size + 64));
+      p.kept_offsets.push_back(take(static_cast<std::size_t>(kept_bytes(p, size)) + 64));
     p.scratch_bytes = end;
   }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include <sinter/exec/row_overlap.hpp>
 #include <sinter/exec/text_form.hpp>
 #include <sinter/exec/tile_program.hpp>
 #include <sinter/exec/verify_frame.hpp>
@@ -34,6 +35,7 @@ class tile_verifier {
     find_outputs();
     run_lists();
     check_uses();
+    check_overlap();
   }
 
  private:
@@ -386,12 +388,7 @@ class tile_verifier {
       case memory::kept: {
         need(index(l.index) < kept_.size(), "there is no such kept value");
         need(l.extent == value_class::full, "kept values are one per element");
-        const std::size_t end = index(l.index) + 1 < kept_.size()
-                                    ? p_.kept_offsets[index(l.index) + 1]
-                                    : p_.scratch_bytes;
-        need(p_.kept_offsets[index(l.index)] +
-                     static_cast<std::size_t>(p_.tile_rows * p_.axes.columns) * l.element_size <=
-                 end,
+        need(p_.tile_rows * p_.axes.columns * l.element_size <= room_for_kept(index(l.index)),
              "rows are longer than what is kept for them");
         return &kept_[index(l.index)];
       }
@@ -498,6 +495,21 @@ class tile_verifier {
     all_read(kept_, "kept ");
     all_read(rows_, "row ");
     all_read(singles_, "single ");
+  }
+
+  // Bytes.
+  std::int64_t room_for_kept(std::size_t i) const {
+    const std::size_t end =
+        i + 1 < p_.kept_offsets.size() ? p_.kept_offsets[i + 1] : p_.scratch_bytes;
+    return static_cast<std::int64_t>(end - p_.kept_offsets[i]);
+  }
+
+  void check_overlap() const {
+    const row_overlap overlap = find_overlap(p_);
+    if (!overlap.keeps_two_tiles()) return;
+    const location& l = overlap.exponentials->target;
+    if (kept_bytes(p_, l.element_size) > room_for_kept(index(l.index)))
+      fail("kept " + std::to_string(l.index) + ": too little for two tiles that overlap");
   }
 
   const tile_program& p_;

@@ -72,6 +72,9 @@ constexpr bool is_truth(const region& r, int operand) {
   return false;
 }
 
+// Is the result that of such an op?
+constexpr bool ends_in(const region& r, op code) { return r.code(r.node_count - 1) == code; }
+
 // Can a leaf of a region be one value at run time while the result is not? Of a single leaf the
 // result is one value as well.
 constexpr bool may_broadcast(const region& r) {
@@ -132,6 +135,23 @@ using map_rows_function = void (*)(const map_run& run, const void* const* operan
 using map_reduce_function = void (*)(std::int64_t count, run_mode mode, const void* const* operands,
                                      void* result, void* accumulator, void* whole);
 
+// Two other rows of as many elements, for a kernel that has instructions to spare: what is left to
+// do for one, and what comes first for the other. Either may be missing.
+struct rows_beside {
+  const void* scaled = nullptr;  // times *factor goes to `products`, which may be `scaled`
+  const void* factor = nullptr;
+  void* products = nullptr;
+  bool streaming = false;          // as in run_mode, of the products
+  const void* searched = nullptr;  // its largest element goes to *largest
+  void* largest = nullptr;
+};
+
+// A map_reduce_function of a whole row, which writes its values to result, and works on the rows
+// beside it. These do not overlap with its own; *largest, which is written last, may be one of the
+// operands.
+using overlapped_function = void (*)(std::int64_t count, run_mode mode, const void* const* operands,
+                                     void* result, void* whole, const rows_beside& rows);
+
 // Runs a region over `columns` consecutive elements in each of at most 32 rows and combines what it
 // computes into one accumulator per column, in the order in which a reduction of the stored values
 // would. operands[row * leaf_count + k] is leaf k of a row.
@@ -153,6 +173,7 @@ struct instruction {
   map_reduce_function sum = nullptr, max = nullptr;
   map_reduce_columns_function column_sum = nullptr, column_max = nullptr;
   map_rows_function run_rows = nullptr;
+  overlapped_function overlapped_sum = nullptr;
   // Of a region that nobody compiled, in place of `run`: its steps, and what runs them. Whoever
   // made the instruction keeps the steps.
   const accumulator_program* steps = nullptr;
