@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Softmax along rows works on three of them at once: each has the bits that it has by itself.
+// Softmax and norms along rows work on two or three of them at once: each has the bits that it has
+// by itself.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -86,7 +87,7 @@ void check_against_three(work<T> w) {
   constexpr ir::instruction code = exec::instruction_for<exponentials(sn::dtype_of<T>)>();
   constexpr exec::reduction_table table = exec::reductions<T>();
   REQUIRE(static_cast<bool>(code.sum));
-  if (code.overlapped_sum == nullptr) return;  // too few registers
+  if (code.overlapped == nullptr) return;  // too few registers
   const std::int64_t n = w.own.size();
   CAPTURE(n);
   const void* const operands[] = {w.own.data(), &w.shift};
@@ -107,8 +108,8 @@ void check_against_three(work<T> w) {
       beside.products = got_products.data();
       beside.streaming = w.streaming;
     }
-    if (searches) beside.searched = w.searched.data(), beside.largest = &got_largest;
-    code.overlapped_sum(n, {}, operands, got.data(), &got_sum, beside);
+    if (searches) beside.reduced = w.searched.data(), beside.result = &got_largest;
+    code.overlapped(n, {}, operands, got.data(), &got_sum, beside);
   };
   for (const bool scales : {false, true})
     for (const bool searches : {false, true}) {
@@ -119,6 +120,70 @@ void check_against_three(work<T> w) {
       CHECK(got_products == (scales ? want_products : w.scaled));
       CHECK(same(got_largest, searches ? want_largest : T(11)));
     }
+}
+
+// (x - m) s y + z, and x s y, which have but their first operands along the row.
+constexpr ir::traced_region second_half(sn::dtype type, ir::row_behind behind) {
+  for (const ir::traced_region& r : exec::library_regions(type))
+    if (r.behind == behind && !r.is_scalar(r.leaf_count - 1)) return r;
+  return {};
+}
+
+// One kernel for a row and the reduction of another against one for each, bit by bit.
+template <class T, ir::row_behind Behind>
+void check_against_two(row<T> own, row<T> reduced, bool streaming) {
+  constexpr ir::instruction code = exec::instruction_for<second_half(sn::dtype_of<T>, Behind)>();
+  constexpr exec::reduction_table table = exec::reductions<T>();
+  if (code.overlapped == nullptr) return;
+  REQUIRE(code.behind == Behind);
+  const std::int64_t n = own.size();
+  CAPTURE(n);
+  row<T> y = noise<T>(n, 2, 5), z = noise<T>(n, 4, 6);
+  const T shift(0.25), scale(1.75);
+  const void* const norm[] = {own.data(), &shift, &scale, y.data(), z.data()};
+  const void* const product[] = {own.data(), &scale, y.data()};
+  const bool is_norm = Behind == ir::row_behind::deviations;
+  const void* const* const operands = is_norm ? norm : product;
+
+  row<T> want(n, 3), got(n, 3);
+  code.run(n, operands, want.data());
+  T want_first{}, want_second{}, first(11), second(11);
+  if (is_norm) {
+    exec::deviations_of<T>().whole_row_pair(n, reduced.data(), &want_first, &want_second);
+  } else {
+    row<T> squares(n, 0);
+    for (std::int64_t i = 0; i < n; ++i) squares[i] = reduced[i] * reduced[i];
+    table[static_cast<std::size_t>(exec::monoid::sum)].whole_row(n, squares.data(), &want_first);
+  }
+  ir::rows_beside beside;
+  beside.reduced = reduced.data(), beside.result = &first;
+  if (is_norm) beside.second_result = &second;
+  ir::run_mode mode{};
+  mode.streaming = streaming;
+  code.overlapped(n, mode, operands, got.data(), nullptr, beside);
+  CHECK(got == want);
+  CHECK(same(first, want_first));
+  if (is_norm) CHECK(same(second, want_second));
+}
+
+template <class T>
+void check_halves() {
+  using limits = std::numeric_limits<T>;
+  const auto both = [](const row<T>& own, const row<T>& reduced) {
+    for (const bool streaming : {false, true}) {
+      check_against_two<T, ir::row_behind::deviations>(own, reduced, streaming);
+      check_against_two<T, ir::row_behind::squares>(own, reduced, streaming);
+    }
+  };
+  for (const std::int64_t n : {1, 2, 7, 8, 15, 16, 17, 31, 64, 65, 127, 200, 511, 512}) {
+    both(noise<T>(n, 1, 1), noise<T>(n, 5, 3));
+    for (const T special : {limits::quiet_NaN(), limits::infinity(), T(0), -T(0),
+                            limits::denorm_min(), limits::max()}) {
+      row<T> own = noise<T>(n, 1, 1), reduced = noise<T>(n, 5, 3);
+      own[n / 2] = reduced[n / 3] = special;
+      both(own, reduced);
+    }
+  }
 }
 
 template <class T>
@@ -181,17 +246,20 @@ void check_rows(F f, std::int64_t rows, std::int64_t columns, double last_level,
   auto all = sn::fuse(f, sn::program_options{.machine = machine});
   auto one = sn::fuse(f);
   sn::tensor<T, 2> together(rows, columns);
+  sn::tensor<T, 1> y(columns), z(columns);
+  for (std::int64_t c = 0; c < columns; ++c)
+    y(c) = static_cast<T>(c % 7) / 4 - 1, z(c) = static_cast<T>(c % 5) / 8;
   if (in_place) {
     together = x;
-    all.into(together)(together);
+    all.into(together)(together, y, z);
   } else {
-    all.into(together)(x);
+    all.into(together)(x, y, z);
   }
   int different = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
     sn::tensor<T, 2> single(1, columns);
     for (std::int64_t c = 0; c < columns; ++c) single(0, c) = x(r, c);
-    const sn::tensor<T, 2> alone = one(single);
+    const sn::tensor<T, 2> alone = one(single, y, z);
     for (std::int64_t c = 0; c < columns; ++c)
       if (!same(alone(0, c), together(r, c)) &&
           !(alone(0, c) != alone(0, c) && together(r, c) != together(r, c)))
@@ -212,6 +280,23 @@ sn::tensor<T, 2> matrix(std::int64_t rows, std::int64_t columns) {
 }
 
 constexpr auto softmax = [](auto x) { return sn::softmax(x, 1); };
+constexpr auto exponentials_of_rows = [](auto x) { return sn::exp(x - sn::max(x, 1, true)); };
+constexpr auto normalised = [](auto x) {
+  return (x - sn::mean(x, 1, true)) * sn::rsqrt(sn::var(x, 1, true) + 0.5f);
+};
+
+// f(softmax of rows), and of norms.
+constexpr auto row_functions = [](auto f) {
+  f([](auto x, auto, auto) { return sn::softmax(x, 1); });
+  f([](auto x, auto y, auto z) { return sn::layer_norm(x, y, z); });
+  f([](auto x, auto y, auto) { return sn::rms_norm(x, y); });
+  f([](auto x, auto, auto) { return normalised(x); });
+  f([](auto x, auto, auto) { return exponentials_of_rows(x); });
+  f([](auto x, auto, auto) {
+    const auto e = exponentials_of_rows(x);
+    return e / sn::sum(e, 1, true);
+  });
+};
 
 struct found_overlap {
   bool any = false, keeps_two_tiles = false;
@@ -223,10 +308,11 @@ exec::tile_program& tiles_of(exec::lowered_plan& p) {
 }
 
 // f(plan) for what a function of [rows, columns], a single nest, is bound to.
-template <class F, class Use>
-void with_plan(F function, std::int64_t rows, std::int64_t columns, double last_level, Use use) {
+template <class F, class Use, class... More>
+void with_plan(F function, std::int64_t rows, std::int64_t columns, double last_level, Use use,
+               const More&... more) {
   const test_support::lowered_case c =
-      test_support::make_case("", function, test_support::noise({rows, columns}));
+      test_support::make_case("", function, test_support::noise({rows, columns}), more...);
   sn::planning::machine machine;
   machine.last_level_bytes = last_level;
   sn::program p(c.graph, sn::detail::all_code(), {.machine = machine});
@@ -237,13 +323,17 @@ void with_plan(F function, std::int64_t rows, std::int64_t columns, double last_
   use(low.plans[0]);
 }
 
-template <class F>
-found_overlap overlap_of(F function, std::int64_t rows, std::int64_t columns, double last_level) {
+template <class F, class... More>
+found_overlap overlap_of(F function, std::int64_t rows, std::int64_t columns, double last_level,
+                         const More&... more) {
   found_overlap out;
-  with_plan(function, rows, columns, last_level, [&](exec::lowered_plan& plan) {
-    const exec::row_overlap found = exec::find_overlap(tiles_of(plan));
-    out = {found.any(), found.keeps_two_tiles()};
-  });
+  with_plan(
+      function, rows, columns, last_level,
+      [&](exec::lowered_plan& plan) {
+        const exec::row_overlap found = exec::find_overlap(tiles_of(plan));
+        out = {found.any(), found.keeps_two_tiles()};
+      },
+      more...);
   return out;
 }
 
@@ -259,7 +349,17 @@ TEST_CASE("which rows overlap") {
         found_overlap{});
   CHECK(overlap_of([](auto x) { return sn::log_softmax(x, 1); }, 33, 1024, no_limit) ==
         found_overlap{});
+  CHECK(overlap_of(exponentials_of_rows, 33, 1024, no_limit) == found_overlap{});
   CHECK(overlap_of([](auto x) { return sn::logsumexp(x, 1); }, 33, 1024, no_limit) ==
+        found_overlap{});
+  CHECK(overlap_of(normalised, 33, 1024, no_limit) == found_overlap{can, false});
+  CHECK(overlap_of(normalised, 33, 1024, nothing_fits) == found_overlap{can, false});
+  const auto scale = test_support::noise({1024}, 2), shift = test_support::noise({1024}, 3);
+  CHECK(overlap_of([](auto x, auto y, auto z) { return sn::layer_norm(x, y, z); }, 33, 1024,
+                   no_limit, scale, shift) == found_overlap{can, false});
+  CHECK(overlap_of([](auto x, auto y) { return sn::rms_norm(x, y); }, 33, 1024, no_limit, scale) ==
+        found_overlap{can, false});
+  CHECK(overlap_of([](auto x) { return normalised(x * x); }, 33, 1024, no_limit) ==
         found_overlap{});
   // Too short, too long, few and divided among tasks.
   CHECK(overlap_of(softmax, 33, 127, no_limit) == found_overlap{});
@@ -288,39 +388,50 @@ TEST_CASE("so have NaN, infinities, zeros of both signs, denormals") {
   check_special<double>();
 }
 
-TEST_CASE("softmax of rows that overlap") {
-  for (const double caches : {no_limit, nothing_fits})
-    for (const std::int64_t columns : {127, 128, 129, 260, 513, 1024, 1030, 2100})
-      for (const std::int64_t rows : {4, 5, 9, 33, 70}) {
-        check_rows(softmax, rows, columns, caches, matrix<float>(rows, columns));
-        if (columns % 3 == 0)
-          check_rows(softmax, rows, columns, caches, matrix<double>(rows, columns));
-      }
+TEST_CASE("a row and the reduction of the next in one kernel have the bits of two") {
+  check_halves<float>();
+  check_halves<double>();
+}
+
+TEST_CASE("rows that overlap have the bits that they have alone") {
+  row_functions([](auto f) {
+    for (const double caches : {no_limit, nothing_fits})
+      for (const std::int64_t columns : {127, 128, 129, 260, 513, 1024, 1030})
+        for (const std::int64_t rows : {4, 5, 9, 33}) {
+          check_rows(f, rows, columns, caches, matrix<float>(rows, columns));
+          if (columns == 129 || columns == 513)
+            check_rows(f, rows, columns, caches, matrix<double>(rows, columns));
+        }
+  });
 }
 
 TEST_CASE("also where the result is written over the operand") {
-  for (const double caches : {no_limit, nothing_fits})
-    for (const std::int64_t columns : {130, 700, 1030})
-      for (const std::int64_t rows : {5, 33})
-        check_rows(softmax, rows, columns, caches, matrix<float>(rows, columns), true);
+  row_functions([](auto f) {
+    for (const double caches : {no_limit, nothing_fits})
+      for (const std::int64_t columns : {130, 700, 1030})
+        for (const std::int64_t rows : {5, 33})
+          check_rows(f, rows, columns, caches, matrix<float>(rows, columns), true);
+  });
 }
 
 TEST_CASE("rows of NaN, of infinities and of zeros beside others") {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  for (const double caches : {no_limit, nothing_fits})
-    for (const std::int64_t columns : {130, 1030}) {
-      auto x = matrix<float>(40, columns);
-      for (std::int64_t c = 0; c < columns; ++c) {
-        x(3, c) = std::numeric_limits<float>::quiet_NaN();
-        x(7, c) = -infinity;
-        x(8, c) = c % 2 == 0 ? 0.0f : -0.0f;
+  row_functions([](auto f) {
+    for (const double caches : {no_limit, nothing_fits})
+      for (const std::int64_t columns : {130, 1024}) {
+        auto x = matrix<float>(40, columns);
+        for (std::int64_t c = 0; c < columns; ++c) {
+          x(3, c) = std::numeric_limits<float>::quiet_NaN();
+          x(7, c) = -infinity;
+          x(8, c) = c % 2 == 0 ? 0.0f : -0.0f;
+        }
+        x(11, columns - 1) = x(12, 0) = std::numeric_limits<float>::quiet_NaN();
+        x(20, columns / 2) = infinity;
+        x(21, 5) = -infinity;
+        x(39, 1) = std::numeric_limits<float>::max();
+        check_rows(f, 40, columns, caches, x);
       }
-      x(11, columns - 1) = x(12, 0) = std::numeric_limits<float>::quiet_NaN();
-      x(20, columns / 2) = infinity;
-      x(21, 5) = -infinity;
-      x(39, 1) = std::numeric_limits<float>::max();
-      check_rows(softmax, 40, columns, caches, x);
-    }
+  });
 }
 
 }  // namespace row_overlap_test

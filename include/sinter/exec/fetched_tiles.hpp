@@ -69,7 +69,7 @@ class fetch_chooser {
       const stream& each = p_.streams[static_cast<std::size_t>(i)];
       const bool is_new = each.buffer >= 0 && each.extent() == value_class::full &&
                           !each.invariant && each.linear && each.step == 1;
-      const std::int64_t distance = tiles_ahead() * bytes_to_next_tile(each);
+      const std::int64_t distance = bytes_to_next_tile(each);
       if (is_new && distance > 0) choose_tile(i, distance);
     }
   }
@@ -92,7 +92,7 @@ class fetch_chooser {
       // Later phases find the parts of a long row in the cache.
       if (!p_.whole_rows()) break;
     }
-    if (last != nullptr) fetch(*last, place, distance);
+    if (last != nullptr) fetch(*last, place, tiles_ahead() * distance);
   }
 
   // Where tiles overlap, the next one is read at once. From memory that has to be in time, too:

@@ -147,9 +147,15 @@ constexpr auto library_regions(dtype type) {
     const int g = relu_gradient.add_leaf(false);
     relu_gradient.add_node(op::where, relu_gradient.add_node(op::less, zero, y), g, zero);
   }
+  // The second half of a norm, behind a reduction.
+  const auto behind = [](const ir::region& r, ir::row_behind reduction) {
+    ir::traced_region out{r};
+    out.behind = reduction;
+    return out;
+  };
   return std::array<ir::traced_region, 18>{{{scale_shift},
                                             {multiply_then_add},
-                                            {center_scale},
+                                            behind(center_scale, ir::row_behind::deviations),
                                             {exp_shifted, true},
                                             {squared_deviation, true},
                                             {gated_silu},
@@ -157,10 +163,10 @@ constexpr auto library_regions(dtype type) {
                                             {gelu_bias},
                                             {descent},
                                             {blend},
-                                            {normalize},
+                                            behind(normalize, ir::row_behind::deviations),
                                             {inverse_deviation},
                                             {square, true},
-                                            {scaled_product},
+                                            behind(scaled_product, ir::row_behind::squares),
                                             {squared_difference, true, false, true},
                                             {turned_first},
                                             {turned_second},

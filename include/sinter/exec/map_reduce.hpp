@@ -10,6 +10,7 @@
 #include <sinter/exec/evaluate_region.hpp>
 #include <sinter/exec/map_kernel.hpp>
 #include <sinter/exec/map_reduce_columns.hpp>
+#include <sinter/exec/overlapped_map.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce.hpp>
 #include <sinter/exec/rows_beside.hpp>
@@ -112,17 +113,35 @@ void map_reduce_kernel(std::int64_t n, ir::run_mode mode, const void* const* ope
     detail::add_row<M, T>(row, accumulator);
 }
 
-/// The sum of a region over a whole row, beside which others are worked on; see
-/// ir::overlapped_function. The same bits as map_reduce_kernel, the product of a row and a factor,
-/// and the largest of a row, each by itself. Allocates nothing.
+/// The sum of a region over a whole row, beside which one is scaled and the largest element of
+/// another found; see ir::overlapped_function. The same bits as map_reduce_kernel, the product of a
+/// row and a factor, and the largest of a row, each by itself. Allocates nothing.
 template <ir::region R>
-void overlapped_kernel(std::int64_t n, ir::run_mode mode, const void* const* operands, void* result,
-                       void* whole_row, const ir::rows_beside& rows) {
+void overlapped_sum_kernel(std::int64_t n, ir::run_mode mode, const void* const* operands,
+                           void* result, void* whole_row, const ir::rows_beside& rows) {
   using T = detail::region_type<R>;
   detail::two_rows_beside<T> beside(rows);
   const T row = detail::map_reduce_row<monoid::sum, R>(n, mode, operands, result, beside);
   beside.finish(n);
   *static_cast<T*>(whole_row) = detail::result_of_row<monoid::sum, T>(row);
+}
+
+/// The kernel for rows one after the other, where there is one and registers are left for it.
+template <ir::traced_region R>
+constexpr void add_overlapped(ir::instruction& to) {
+  constexpr ir::region region = R;
+  if constexpr (register_count >= 32) {
+    if constexpr (R.summed && ir::ends_in(region, ir::op::exp)) {
+      to.overlapped = &overlapped_sum_kernel<region>;
+      to.behind = ir::row_behind::largest;
+    } else if constexpr (R.behind == ir::row_behind::deviations) {
+      to.overlapped = &overlapped_map_kernel<region, detail::deviations_behind>;
+      to.behind = R.behind;
+    } else if constexpr (R.behind == ir::row_behind::squares) {
+      to.overlapped = &overlapped_map_kernel<region, detail::squares_behind>;
+      to.behind = R.behind;
+    }
+  }
 }
 
 /// The kernels of a region of a traced graph.
@@ -131,13 +150,12 @@ constexpr ir::instruction instruction_for() {
   ir::instruction out{ir::region(R), &map_kernel<ir::region(R)>};
   out.run_rows = &map_rows_kernel<ir::region(R)>;
   if constexpr (R.summed) out.sum = &map_reduce_kernel<monoid::sum, ir::region(R)>;
-  if constexpr (R.summed && detail::works_beside_rows<ir::region(R)>)
-    out.overlapped_sum = &overlapped_kernel<ir::region(R)>;
   if constexpr (R.maximized) out.max = &map_reduce_kernel<monoid::max, ir::region(R)>;
   if constexpr (R.column_summed)
     out.column_sum = &map_reduce_columns_kernel<monoid::sum, ir::region(R)>;
   if constexpr (R.column_maximized)
     out.column_max = &map_reduce_columns_kernel<monoid::max, ir::region(R)>;
+  add_overlapped<R>(out);
   return out;
 }
 

@@ -79,10 +79,6 @@ T combine_single(T a, T b) {
     return a < b || a != a ? a : b;
 }
 
-// A block of 64 registers leaves 16 additions in a row to each of four accumulators, which hide the
-// latency of an addition.
-inline constexpr std::int64_t reduce_block = 64;
-
 // Registers [begin, begin + count) lane by lane; block(begin, count) combines at most reduce_block
 // of them. Long runs are halved recursively, so that the error of a sum grows with the logarithm of
 // its length (pairwise summation). Not inlined into itself: the hardware's prefetcher goes by the

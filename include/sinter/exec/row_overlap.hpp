@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Programs whose tiles overlap: softmax along rows. While exponentials of a tile are summed up,
-// those of the tile before are scaled, and the largest elements of the tile behind are looked for.
-// The kernel of the exponentials does that beside its own (rows_beside.hpp).
+// Programs whose tiles overlap: softmax and norms along rows. While the kernel in the middle works
+// on a tile, what the tile behind is reduced to first is found, and of a softmax the exponentials
+// of the tile before are scaled (rows_beside.hpp, overlapped_map.hpp).
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 #include <sinter/exec/bind_walk.hpp>
 #include <sinter/exec/processor_family.hpp>
+#include <sinter/exec/reduction.hpp>
 #include <sinter/exec/tile_program.hpp>
 #include <sinter/plan/division.hpp>
 
@@ -16,15 +17,15 @@ namespace sinter::inline SINTER_ABI::exec {
 
 /// The commands of a program that overlap, each alone in its phase; nullptr where none do.
 struct row_overlap {
-  const command* largest = nullptr;
-  const command* exponentials = nullptr;
-  const command* scale = nullptr;
-  int factor = -1;  // operand of the scale; the other are the exponentials
+  const command* reduction = nullptr;  // of the tile behind
+  const command* middle = nullptr;
+  const command* scale = nullptr;  // of the tile before, if any
+  int factor = -1;                 // its operand; the other is what the middle computed
 
-  bool any() const { return scale != nullptr; }
-  /// Do exponentials of two tiles lie in scratch memory? Otherwise they wait in the result.
+  bool any() const { return middle != nullptr; }
+  /// Does what is scaled lie in scratch memory, in two tiles? Otherwise it waits in the result.
   bool keeps_two_tiles() const {
-    return any() && exponentials->target.where == location::memory::kept;
+    return scale != nullptr && middle->target.where == location::memory::kept;
   }
 };
 
@@ -34,20 +35,38 @@ namespace detail {
 // time, rows of 96 1.11, of 128 0.95, of 200 0.80.
 inline constexpr std::int64_t shortest_overlapped_row = 128;
 
-// Bytes. Four tiles are in L1 at once: the one at hand, those before and behind, and the results.
-// With 8 KiB each they fill that of a Zen 4, which bears it while what is read and written stays in
-// the last level (rows of 2048: 0.89 of the time in L2, 1.08 over 16 MB, 1.3 from memory; rows of
-// 1536 0.84, 0.90 and 0.99). On a Xeon, which has 48 KiB, rows of 2048 take 0.91, 0.97 and 0.84, of
-// 4096 1.1 to 1.2 in L2.
-inline std::int64_t largest_overlapped_tile(const tile_program& p) {
-  const bool is_far = this_family() == processor_family::amd_19h && streamed_bytes(p) > 8 << 20;
+// Bytes. Four tiles of a softmax are in L1 at once: the one at hand, those before and behind, and
+// the results. With 8 KiB each they fill that of a Zen 4, which bears it while what is read and
+// written stays in the last level (rows of 2048: 0.89 of the time in L2, 1.08 over 16 MB, 1.3 from
+// memory; rows of 1536 0.84, 0.90 and 0.99). On a Xeon, which has 48 KiB, rows of 2048 take 0.91,
+// 0.97 and 0.84, of 4096 1.1 to 1.2 in L2.
+inline std::int64_t largest_scaled_tile(const tile_program& p) {
+  constexpr std::int64_t close = 8 << 20;
+  const bool is_far = this_family() == processor_family::amd_19h && streamed_bytes(p) > close;
   return is_far ? 6 << 10 : 8 << 10;
 }
+// Of a norm there are three. Four rows of 768 lose 2 to 10 % on a Zen 4, and gain 3 to 15 % on the
+// Xeon. What is far from a Zen 4 gains where the operand is in the last level and the result goes
+// past it (layer norm over 12 to 18 MB 0.89 to 0.96 of the time), and loses where both are in the
+// last level or neither is (over [2048,1024] and [8192,768] 1.05 to 1.1).
+inline std::int64_t largest_mapped_tile(const tile_program& p, dtype type) {
+  constexpr std::int64_t close = 8 << 20, kept = 16 << 20;
+  if (this_family() != processor_family::amd_19h) return 12 << 10;
+  const std::int64_t operand =
+      p.axes.rows * p.axes.columns * static_cast<std::int64_t>(size_of(type));
+  const bool gains = streamed_bytes(p) <= close || (p.streaming && operand <= kept);
+  return gains ? 8 << 10 : 0;
+}
 
-inline bool has_size_to_overlap(const tile_program& p, dtype type) {
+inline bool has_size_to_overlap(const tile_program& p, dtype type, std::int64_t largest) {
   const std::int64_t bytes =
       p.tile_rows * p.axes.columns * static_cast<std::int64_t>(size_of(type));
-  return p.axes.columns >= shortest_overlapped_row && bytes <= largest_overlapped_tile(p);
+  return p.axes.columns >= shortest_overlapped_row && bytes <= largest;
+}
+
+// x x, of one leaf.
+inline bool is_square(const ir::region& r) {
+  return r.leaf_count == 1 && r.node_count == 1 && ir::ends_in(r, ir::op::mul);
 }
 
 inline bool multiplies(const command& c) {
@@ -83,39 +102,72 @@ inline int factor_of(const tile_program& p, const command& c, const location& va
   return -1;
 }
 
+inline const bound_reduction& reduction_of(const tile_program& p, const command& c) {
+  return p.reductions[static_cast<std::size_t>(c.reduction)];
+}
+
+// Does a command reduce elements of the caller's memory, which have this dtype, to what `behind`
+// says?
+inline bool reduces_to(const tile_program& p, const command& c, ir::row_behind behind, dtype type) {
+  if (c.operand_count != 1 || !walks_memory(p.operands_of(c)[0]) || operand_type(p, c, 0) != type)
+    return false;
+  const auto is = [&](command_kind kind, monoid m) {
+    return c.kind == kind && reduction_of(p, c).monoid == m;
+  };
+  switch (behind) {
+    case ir::row_behind::largest: return is(command_kind::reduce, monoid::max);
+    case ir::row_behind::deviations: return is(command_kind::reduce, monoid::deviations);
+    case ir::row_behind::squares:
+      return is(command_kind::map_reduce, monoid::sum) && !c.target.valid() && c.fused != nullptr &&
+             is_square(c.fused->structure);
+    case ir::row_behind::none: return false;
+  }
+  return false;
+}
+
+// A norm: a map, whose reduction is of one block. (Of a region that is summed the kernel that
+// overlaps is that of the sum.)
+inline bool is_overlapped_map(const tile_program& p, const command& c, const command& reduction) {
+  return c.kind == command_kind::map && c.fused->behind != ir::row_behind::largest &&
+         c.mode.single == 0 && walks_memory(c.target) &&
+         p.axes.columns <= reduce_block * reduction_of(p, reduction).kernels->lanes &&
+         has_size_to_overlap(p, c.type, largest_mapped_tile(p, c.type));
+}
+// A softmax: a sum, whose values are scaled in the next phase.
+inline bool is_overlapped_sum(const tile_program& p, const command& c) {
+  return c.kind == command_kind::map_reduce && c.fused->behind == ir::row_behind::largest &&
+         reduction_of(p, c).monoid == monoid::sum &&
+         has_size_to_overlap(p, c.type, largest_scaled_tile(p));
+}
+
 }  // namespace detail
 
 /// Which commands of a program overlap where tiles are run one after the other.
 inline row_overlap find_overlap(const tile_program& p) {
-  constexpr std::size_t phases = 3;
-  if (p.phase_lists.size() != phases || !p.whole_rows() || p.split ||
-      p.row_lists.front().size() != 0 || p.row_lists.back().size() != 0)
-    return {};
-  const command* only[phases];
+  const std::size_t phases = p.phase_lists.size();
+  const bool walks_rows = p.whole_rows() && !p.split && (phases == 2 || phases == 3) &&
+                          p.row_lists.front().size() == 0 && p.row_lists.back().size() == 0;
+  if (!walks_rows) return {};
+  const command* only[3] = {};
   for (std::size_t phase = 0; phase < phases; ++phase) {
     if (p.phase_lists[phase].size() != 1) return {};
     only[phase] = &p.commands[static_cast<std::size_t>(p.phase_lists[phase].first)];
   }
-  const auto [largest, exponentials, scale] = only;
-  const auto reduces = [&](const command& c, command_kind kind, monoid m) {
-    if (c.kind != kind) return false;
-    const bound_reduction& r = p.reductions[static_cast<std::size_t>(c.reduction)];
-    return r.monoid == m && r.result.valid() && !r.sum.valid();
-  };
-  const bool overlaps =
-      reduces(*largest, command_kind::reduce, monoid::max) &&
-      walks_memory(p.operands_of(*largest)[0]) &&
-      reduces(*exponentials, command_kind::map_reduce, monoid::sum) &&
-      exponentials->fused != nullptr && exponentials->fused->overlapped_sum != nullptr &&
-      largest->type == exponentials->type && detail::has_size_to_overlap(p, largest->type);
-  if (!overlaps) return {};
-  // Row values of a tile are computed when the largest elements of the next one have been found,
-  // which take the place of its own.
+  const auto [reduction, middle, scale] = only;
+  const ir::instruction* code = middle->fused;
+  if (code == nullptr || code->overlapped == nullptr ||
+      !detail::reduces_to(p, *reduction, code->behind, middle->type))
+    return {};
+  if (scale == nullptr)
+    return detail::is_overlapped_map(p, *middle, *reduction) ? row_overlap{reduction, middle}
+                                                             : row_overlap{};
+  // Row values of a tile are computed when the next one has been reduced, and has its own there.
   const command_range behind_sums = p.row_lists[2];
-  const location found = p.reductions[static_cast<std::size_t>(largest->reduction)].result;
-  const int factor = detail::factor_of(p, *scale, exponentials->target, behind_sums);
-  if (factor < 0 || detail::is_read(p, behind_sums, found)) return {};
-  return {largest, exponentials, scale, factor};
+  const int factor = detail::factor_of(p, *scale, middle->target, behind_sums);
+  if (!detail::is_overlapped_sum(p, *middle) || factor < 0 ||
+      detail::is_read(p, behind_sums, detail::reduction_of(p, *reduction).result))
+    return {};
+  return {reduction, middle, scale, factor};
 }
 
 /// Bytes from a tile's place in scratch memory to that of the next one, which lies half a page

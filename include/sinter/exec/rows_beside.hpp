@@ -16,11 +16,6 @@
 
 namespace sinter::inline SINTER_ABI::exec::detail {
 
-// Regions whose sums have a kernel that works on other rows, too: exponentials, where registers are
-// left for four maxima and a factor.
-template <ir::region R>
-inline constexpr bool works_beside_rows = register_count >= 32 && ir::ends_in(R, ir::op::exp);
-
 struct no_rows_beside {
   template <int U>
   [[gnu::always_inline]] void work(std::int64_t) {}
@@ -82,7 +77,7 @@ class two_rows_beside {
   [[gnu::always_inline]] block_beside<T> begin_block() const {
     return {scaled(),
             products(),
-            searched(),
+            reduced(),
             rows_.streaming && reinterpret_cast<std::uintptr_t>(products()) % sizeof(simd<T>) == 0,
             factor(),
             {nothing(), nothing(), nothing(), nothing()},
@@ -102,23 +97,23 @@ class two_rows_beside {
     if (scaled() != nullptr && rest != 0)
       store_part<T>(products() + whole, rest,
                     mul<T>(load_part<T>(scaled() + whole, rest, T(1)), factor()));
-    if (searched() == nullptr) return;
+    if (reduced() == nullptr) return;
     simd<T> all = largest_;
     simd_mask<T> numbers = numbers_;
     if (rest != 0) {
-      const simd<T> last = load_part<T>(searched() + whole, rest, identity_of<monoid::max, T>());
+      const simd<T> last = load_part<T>(reduced() + whole, rest, identity_of<monoid::max, T>());
       all = max_or_second<T>(all, last);
       numbers = numbers & are_numbers<T>(last, last);
     }
     T out = reduce_lanes<T>(all, [](simd<T> a, simd<T> b) { return max_or_second<T>(a, b); });
-    if (out == 0 || !xsimd::all(numbers)) out = reduce_row<monoid::max, T>(n, searched());
-    *static_cast<T*>(rows_.largest) = result_of_row<monoid::max, T>(out);
+    if (out == 0 || !xsimd::all(numbers)) out = reduce_row<monoid::max, T>(n, reduced());
+    *static_cast<T*>(rows_.result) = result_of_row<monoid::max, T>(out);
   }
 
  private:
   const T* scaled() const { return static_cast<const T*>(rows_.scaled); }
   T* products() const { return static_cast<T*>(rows_.products); }
-  const T* searched() const { return static_cast<const T*>(rows_.searched); }
+  const T* reduced() const { return static_cast<const T*>(rows_.reduced); }
   simd<T> factor() const {
     return simd<T>(rows_.scaled == nullptr ? T(1) : *static_cast<const T*>(rows_.factor));
   }

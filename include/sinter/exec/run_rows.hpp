@@ -41,7 +41,8 @@ class row_runner {
       : tile_(tile),
         p_(tile.p_),
         ends_together_(may_end_together(tile.p_)),
-        overlap_(find_overlap(tile.p_)) {}
+        overlap_(find_overlap(tile.p_)),
+        overlapped_(overlap_.any() ? overlap_.middle->fused->overlapped : nullptr) {}
 
   /// All lists for rows [row_begin, row_end) and columns [column_begin, column_end), as many as
   /// `takes` was asked for.
@@ -350,71 +351,85 @@ class row_runner {
 
   // ---- tiles that overlap (row_overlap.hpp)
 
-  // Rows [row, end): the largest elements of the first tile are found, and the last tile is scaled,
-  // beside no other.
+  // Rows [row, end): the first tile is reduced, and the last one scaled, beside no other.
   void run_overlapped(std::int64_t row, std::int64_t end) {
-    std::size_t middle = 1;
-    while (calls_[middle].kind != call_kind::map_reduce) ++middle;
-    const call &largest = calls_[0], &exponentials = calls_[middle],
-               &scale = calls_[tile_calls_ - 1];
-    if (overlap_.keeps_two_tiles()) alternate(exponentials, scale);
+    const std::size_t last = tile_calls_ - 1, middle = middle_call();
+    const call& reduction = calls_[0];
+    const call* const scale = middle < last ? &calls_[last] : nullptr;
+    if (overlap_.keeps_two_tiles()) alternate(calls_[middle], *scale);
 
     std::int64_t before = 0, here = std::min(p_.tile_rows, end - row);
-    run(largest, here);
-    for (std::size_t k = 0; k < largest.places; ++k)
-      places_[largest.first + k] += tile_steps_[largest.first + k];
-    for (std::size_t k = 0; k < scale.places; ++k)
-      places_[scale.first + k] -= tile_steps_[scale.first + k];
+    run(reduction, here);
+    for (std::size_t k = reduction.first; k < reduction.first + std::size_t{reduction.places}; ++k)
+      places_[k] += tile_steps_[k];
+    if (scale != nullptr)
+      for (std::size_t k = scale->first; k < scale->first + std::size_t{scale->places}; ++k)
+        places_[k] -= tile_steps_[k];
     while (here > 0) {
       row += here;
       const std::int64_t behind = std::min(p_.tile_rows, end - row);
       for (std::size_t i = 1; i < middle; ++i) run(calls_[i], here);
-      if (here < before) run(scale, std::exchange(before, 0));
-      overlap(exponentials, here, scale, before, largest, behind);
-      for (std::size_t i = middle + 1; i + 1 < tile_calls_; ++i) run(calls_[i], here);
+      if (here < before) run(*scale, std::exchange(before, 0));
+      overlap(calls_[middle], here, scale, before, behind);
+      for (std::size_t i = middle + 1; i < last; ++i) run(calls_[i], here);
       move_places();
-      if (overlap_.keeps_two_tiles()) alternate(exponentials, scale);
+      if (overlap_.keeps_two_tiles()) alternate(calls_[middle], *scale);
       if (asks_tile_ && behind > 0) tile_.take_rows(row, behind);
-      before = here;
+      before = scale != nullptr ? here : 0;
       here = behind;
     }
-    run(scale, before);
+    if (scale != nullptr) run(*scale, before);
   }
 
-  // So many rows of each of three tiles; there are at least as many here as before and behind.
-  void overlap(const call& c, std::int64_t here, const call& scale, std::int64_t before,
-               const call& largest, std::int64_t behind) {
-    const ir::overlapped_function kernel = overlap_.exponentials->fused->overlapped_sum;
-    const auto factor = static_cast<std::size_t>(overlap_.factor);
+  // Which call is the one in the middle: the last one, or that of the phase before.
+  std::size_t middle_call() const {
+    std::size_t i = tile_calls_ - 1;
+    if (overlap_.scale != nullptr)
+      while (calls_[i].kind != call_kind::map_reduce) --i;
+    return i;
+  }
+
+  // So many rows of a tile, of the one before and of the one behind, which have no more.
+  void overlap(const call& c, std::int64_t here, const call* scale, std::int64_t before,
+               std::int64_t behind) {
+    const call& reduction = calls_[0];
     const auto place = [&](const call& of, std::size_t k, std::int64_t row) {
       return places_[of.first + k] + row * row_steps_[of.first + k];
     };
     for (std::int64_t row = 0; row < here; ++row) {
-      std::array<const void*, ir::region::max_leaves> operands;
-      for (std::size_t k = 0; k < c.to; ++k) operands[k] = place(c, k, row);
       ir::rows_beside rows;
       if (row < before) {
-        rows.scaled = place(scale, 1 - factor, row);
-        rows.factor = place(scale, factor, row);
-        rows.products = place(scale, scale.to, row);
-        rows.streaming = scale.mode.streaming;
+        const auto factor = static_cast<std::size_t>(overlap_.factor);
+        rows.scaled = place(*scale, 1 - factor, row);
+        rows.factor = place(*scale, factor, row);
+        rows.products = place(*scale, scale->to, row);
+        rows.streaming = scale->mode.streaming;
       }
       if (row < behind) {
-        rows.searched = place(largest, 0, row);
-        rows.largest = place(largest, largest.result, row);
+        rows.reduced = place(reduction, 0, row);
+        rows.result = place(reduction, reduction.result, row);
+        if (reduction.kind == call_kind::reduce_pair)
+          rows.second_result = place(reduction, reduction.to, row);
       }
-      kernel(c.count, c.mode, operands.data(), place(c, c.to, row), place(c, c.result, row), rows);
+      std::array<const void*, ir::region::max_leaves> operands;
+      for (std::size_t k = 0; k < c.to; ++k) operands[k] = place(c, k, row);
+      std::byte* const to = place(c, c.to, row);
+      if (c.kind == call_kind::map_reduce)
+        overlapped_(c.count, c.mode, operands.data(), to, place(c, c.result, row), rows);
+      else if (row < behind)
+        overlapped_(c.count, c.mode, operands.data(), to, nullptr, rows);
+      else
+        c.map_rows({.count = c.count, .mode = c.mode}, operands.data(), to);
     }
   }
 
   // Exponentials go to one of two places in turns, from where they are scaled a tile later.
   void alternate(const call& exponentials, const call& scale) {
-    const std::int64_t forth =
-        kept_tile_step(p_.tile_rows * row_steps_[exponentials.first + exponentials.to]);
-    const std::size_t values = scale.first + 1u - static_cast<std::size_t>(overlap_.factor);
-    std::int64_t& step = tile_steps_[exponentials.first + exponentials.to];
-    step = step == forth ? -forth : forth;
-    tile_steps_[values] = -step;
+    const std::size_t to = exponentials.first + std::size_t{exponentials.to},
+                      from = scale.first + 1u - static_cast<std::size_t>(overlap_.factor);
+    const std::int64_t forth = kept_tile_step(p_.tile_rows * row_steps_[to]);
+    tile_steps_[to] = tile_steps_[to] == forth ? -forth : forth;
+    tile_steps_[from] = -tile_steps_[to];
   }
 
   // The places of every call to the next tile, in whole vectors. (With this, and lines fetched
@@ -451,6 +466,7 @@ class row_runner {
   bool is_ending_ = false;  // its calls are being made
   const bool ends_together_;
   const row_overlap overlap_;
+  const ir::overlapped_function overlapped_;
 };
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -507,7 +507,7 @@ class tile_verifier {
   void check_overlap() const {
     const row_overlap overlap = find_overlap(p_);
     if (!overlap.keeps_two_tiles()) return;
-    const location& l = overlap.exponentials->target;
+    const location& l = overlap.middle->target;
     if (kept_bytes(p_, l.element_size) > room_for_kept(index(l.index)))
       fail("kept " + std::to_string(l.index) + ": too little for two tiles that overlap");
   }

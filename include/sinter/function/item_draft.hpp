@@ -186,7 +186,7 @@ class item_draft {
       const bool plain = lanes_of(type) == 1 || s.code == ir::op::argmax;
       planning::reduction_plan r{iteration, static_cast<int>(i), s.code};
       if (!plain) {
-        r.block = exec::detail::reduce_block * lanes_of(type);
+        r.block = exec::reduce_block * lanes_of(type);
         r.accumulators = 4 * lanes_of(type);
         r.order = planning::combination::halves;
       }

@@ -135,20 +135,27 @@ using map_rows_function = void (*)(const map_run& run, const void* const* operan
 using map_reduce_function = void (*)(std::int64_t count, run_mode mode, const void* const* operands,
                                      void* result, void* accumulator, void* whole);
 
-// Two other rows of as many elements, for a kernel that has instructions to spare: what is left to
-// do for one, and what comes first for the other. Either may be missing.
+// What a kernel that has instructions to spare, or waits for memory, reduces the next row to: its
+// largest element, its squared distances from the mean (and the sum, the second result), or its sum
+// of squares.
+enum class row_behind : std::uint8_t { none, largest, deviations, squares };
+
+// Two other rows of as many elements: what is left to do for one, and what comes first for the
+// other. Either may be missing where a sum is overlapped; where a map is, there is the second
+// alone.
 struct rows_beside {
   const void* scaled = nullptr;  // times *factor goes to `products`, which may be `scaled`
   const void* factor = nullptr;
   void* products = nullptr;
-  bool streaming = false;          // as in run_mode, of the products
-  const void* searched = nullptr;  // its largest element goes to *largest
-  void* largest = nullptr;
+  bool streaming = false;         // as in run_mode, of the products
+  const void* reduced = nullptr;  // to *result
+  void* result = nullptr;
+  void* second_result = nullptr;  // if anybody wants it
 };
 
-// A map_reduce_function of a whole row, which writes its values to result, and works on the rows
-// beside it. These do not overlap with its own; *largest, which is written last, may be one of the
-// operands.
+// A map_function, or if `whole` is not nullptr a map_reduce_function, of a whole row, which writes
+// its values to result, and works on the rows beside it. These do not overlap with its own; results
+// of the row behind, which are written last, may be operands.
 using overlapped_function = void (*)(std::int64_t count, run_mode mode, const void* const* operands,
                                      void* result, void* whole, const rows_beside& rows);
 
@@ -173,7 +180,9 @@ struct instruction {
   map_reduce_function sum = nullptr, max = nullptr;
   map_reduce_columns_function column_sum = nullptr, column_max = nullptr;
   map_rows_function run_rows = nullptr;
-  overlapped_function overlapped_sum = nullptr;
+  // For rows one after the other, and what the next one is reduced to: `sum` or `run` otherwise.
+  overlapped_function overlapped = nullptr;
+  row_behind behind{};
   // Of a region that nobody compiled, in place of `run`: its steps, and what runs them. Whoever
   // made the instruction keeps the steps.
   const accumulator_program* steps = nullptr;

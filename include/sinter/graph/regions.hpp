@@ -26,6 +26,8 @@ inline constexpr int max_regions = 24;
 struct traced_region : region {
   bool summed = false, maximized = false;
   bool column_summed = false, column_maximized = false;
+  // What rows are reduced to before the region runs on them, if it is known to be one of these.
+  row_behind behind{};
 
   friend constexpr bool operator==(const traced_region&, const traced_region&) = default;
 };
