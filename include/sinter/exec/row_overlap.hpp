@@ -35,27 +35,31 @@ namespace detail {
 // time, rows of 96 1.11, of 128 0.95, of 200 0.80.
 inline constexpr std::int64_t shortest_overlapped_row = 128;
 
+// Bytes that are read and written: a Zen 4 has them near a core, or in its last level with room to
+// spare.
+inline constexpr std::int64_t near_bytes = 8 << 20, last_level_bytes = 16 << 20;
+
 // Bytes. Four tiles of a softmax are in L1 at once: the one at hand, those before and behind, and
-// the results. With 8 KiB each they fill that of a Zen 4, which bears it while what is read and
-// written stays in the last level (rows of 2048: 0.89 of the time in L2, 1.08 over 16 MB, 1.3 from
-// memory; rows of 1536 0.84, 0.90 and 0.99). On a Xeon, which has 48 KiB, rows of 2048 take 0.91,
-// 0.97 and 0.84, of 4096 1.1 to 1.2 in L2.
+// the results. With 8 KiB each they fill that of a Zen 4, which bears it while everything is near
+// (rows of 2048: 0.89 of the time in L2, 1.08 over 16 MB, 1.3 from memory; rows of 1536 0.84, 0.90
+// and 0.99). Where the last level has just room for it no tile gains (1.14 over 24 MB). On a Xeon,
+// which has 48 KiB, rows of 2048 take 0.91, 0.97 and 0.84, of 4096 1.1 to 1.2 in L2.
 inline std::int64_t largest_scaled_tile(const tile_program& p) {
-  constexpr std::int64_t close = 8 << 20;
-  const bool is_far = this_family() == processor_family::amd_19h && streamed_bytes(p) > close;
-  return is_far ? 6 << 10 : 8 << 10;
+  const std::int64_t bytes = streamed_bytes(p);
+  if (this_family() != processor_family::amd_19h || bytes <= near_bytes) return 8 << 10;
+  return p.streaming || bytes <= last_level_bytes ? 6 << 10 : 0;
 }
 // Of a norm there are three. Four rows of 768 lose 2 to 10 % on a Zen 4, and gain 3 to 15 % on the
-// Xeon. What is far from a Zen 4 gains where the operand is in the last level and the result goes
-// past it (layer norm over 12 to 18 MB 0.89 to 0.96 of the time), and loses where both are in the
-// last level or neither is (over [2048,1024] and [8192,768] 1.05 to 1.1).
+// Xeon. What is far from a Zen 4 gains in short rows (layer norm over [3000,512] and [12000,512]
+// 0.88 and 0.93 of the time), in longer ones only where the operand is in the last level and the
+// result goes past it (over [4096,768] 0.89 to 0.95, where others use the last level up to 1.05;
+// over [3000,768] and [4096,1024] 1.1 and up to 1.4).
 inline std::int64_t largest_mapped_tile(const tile_program& p, dtype type) {
-  constexpr std::int64_t close = 8 << 20, kept = 16 << 20;
   if (this_family() != processor_family::amd_19h) return 12 << 10;
+  if (streamed_bytes(p) <= near_bytes) return 8 << 10;
   const std::int64_t operand =
       p.axes.rows * p.axes.columns * static_cast<std::int64_t>(size_of(type));
-  const bool gains = streamed_bytes(p) <= close || (p.streaming && operand <= kept);
-  return gains ? 8 << 10 : 0;
+  return p.streaming && operand <= last_level_bytes ? 3 << 10 : 2 << 10;
 }
 
 inline bool has_size_to_overlap(const tile_program& p, dtype type, std::int64_t largest) {
