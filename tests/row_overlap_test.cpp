@@ -122,7 +122,7 @@ void check_against_three(work<T> w) {
     }
 }
 
-// (x - m) s y + z, and x s y, which have but their first operands along the row.
+// (x - m) s y + z, or x s y, where m and s are values of the row.
 constexpr ir::traced_region second_half(sn::dtype type, ir::row_behind behind) {
   for (const ir::traced_region& r : exec::library_regions(type))
     if (r.behind == behind && !r.is_scalar(r.leaf_count - 1)) return r;

@@ -311,8 +311,7 @@ void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n, 
   places[leaves] = static_cast<T*>(result);
   step[leaves] = elements;
 
-  const bool streams =
-      mode.streaming && reinterpret_cast<std::uintptr_t>(result) % sizeof(simd<T>) == 0;
+  const bool streams = mode.streaming && is_aligned<T>(result);
   detail::accumulator<T> machine{{}, places, 0, nullptr, nullptr};
   for (; n > 0; n -= elements) {
     const bool whole = n >= elements;

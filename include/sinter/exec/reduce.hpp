@@ -111,30 +111,46 @@ struct block_accumulators {
   }
 };
 
+// The same of registers of which none has NaN. Looking for NaN beside the maxima, and not between
+// them, 1024 floats take 12 ns instead of 31.
+template <monoid M, Floating T>
+struct number_accumulators {
+  simd<T> part[4] = {identity(), identity(), identity(), identity()};
+  simd_mask<T> numbers = are_numbers<T>(identity(), identity());
+
+  // U registers: four at once, then those that are left one by one.
+  template <int U>
+  [[gnu::always_inline]] void add(const T* x) {
+    simd<T> next[std::size_t{U}];
+#pragma GCC unroll 4
+    for (int u = 0; u < U; ++u) next[u] = load<T>(x + u * lanes<T>);
+    if constexpr (U == 4)
+      numbers = numbers & (are_numbers<T>(next[0], next[1]) & are_numbers<T>(next[2], next[3]));
+    else
+      numbers = numbers & are_numbers<T>(next[0], next[0]);
+#pragma GCC unroll 4
+    for (int u = 0; u < U; ++u) part[u] = combine_numbers<M, T>(part[u], next[u]);
+  }
+  // Nothing if there was NaN.
+  [[gnu::always_inline]] simd<T> all() const {
+    return combine_numbers<M, T>(combine_numbers<M, T>(part[0], part[1]),
+                                 combine_numbers<M, T>(part[2], part[3]));
+  }
+
+ private:
+  static simd<T> identity() { return simd<T>(identity_of<M, T>()); }
+};
+
 // A block of `count` registers of which none has NaN, in the order of block_accumulators; false if
-// one has, and then `all` is nothing. Looking for NaN beside the maxima, and not between them, 1024
-// floats take 12 ns instead of 31.
+// one has.
 template <monoid M, Floating T>
 [[gnu::always_inline]] inline bool reduce_numbers(std::int64_t count, const T* x, simd<T>& all) {
-  constexpr std::int64_t width = lanes<T>;
-  const simd<T> identity(identity_of<M, T>());
-  simd<T> part[4] = {identity, identity, identity, identity};
-  simd_mask<T> numbers = are_numbers<T>(identity, identity);
+  number_accumulators<M, T> found;
   std::int64_t i = 0;
-  for (; i + 4 <= count; i += 4, x += 4 * width) {
-    const simd<T> next[4] = {load<T>(x), load<T>(x + width), load<T>(x + 2 * width),
-                             load<T>(x + 3 * width)};
-    numbers = numbers & (are_numbers<T>(next[0], next[1]) & are_numbers<T>(next[2], next[3]));
-    for (std::size_t u = 0; u < 4; ++u) part[u] = combine_numbers<M, T>(part[u], next[u]);
-  }
-  for (; i < count; ++i, x += width) {
-    const simd<T> next = load<T>(x);
-    numbers = numbers & are_numbers<T>(next, next);
-    part[0] = combine_numbers<M, T>(part[0], next);
-  }
-  all = combine_numbers<M, T>(combine_numbers<M, T>(part[0], part[1]),
-                              combine_numbers<M, T>(part[2], part[3]));
-  return xsimd::all(numbers);
+  for (; i + 4 <= count; i += 4) found.template add<4>(x + i * lanes<T>);
+  for (; i < count; ++i) found.template add<1>(x + i * lanes<T>);
+  all = found.all();
+  return xsimd::all(found.numbers);
 }
 
 template <monoid M, Floating T>

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <sinter/exec/map_kernel.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce.hpp>
 #include <sinter/exec/reduce_lanes.hpp>
@@ -31,41 +32,18 @@ struct block_beside {
   const T* searched;
   bool streams;
   simd<T> factor;
-  simd<T> part[4];
-  simd_mask<T> numbers;
+  number_accumulators<monoid::max, T> found{};
 
   // The U registers from element i on. Rows may lie whole pages apart: all loads are issued before
   // a store, of this or of the kernel, which they would seem to read from.
   template <int U>
   [[gnu::always_inline]] void work(std::int64_t i) {
-    if (searched != nullptr) search<U>(i);
-    if (scaled != nullptr) scale<U>(i);
-  }
-
-  template <int U>
-  [[gnu::always_inline]] void search(std::int64_t i) {
-    simd<T> next[std::size_t{U}];
-#pragma GCC unroll 4
-    for (int u = 0; u < U; ++u) next[u] = load<T>(searched + i + u * lanes<T>);
-#pragma GCC unroll 4
-    for (int u = 0; u < U; u += 2)
-      numbers = numbers & are_numbers<T>(next[u], next[u + 1 < U ? u + 1 : u]);
-#pragma GCC unroll 4
-    for (int u = 0; u < U; ++u) part[u] = max_or_second<T>(part[u], next[u]);
-  }
-
-  template <int U>
-  [[gnu::always_inline]] void scale(std::int64_t i) {
+    if (searched != nullptr) found.template add<U>(searched + i);
+    if (scaled == nullptr) return;
     simd<T> next[std::size_t{U}];
 #pragma GCC unroll 4
     for (int u = 0; u < U; ++u) next[u] = mul<T>(load<T>(scaled + i + u * lanes<T>), factor);
-    if (streams) {
-#pragma GCC unroll 4
-      for (int u = 0; u < U; ++u) store_streaming<T>(products + i + u * lanes<T>, next[u]);
-    } else {
-#pragma GCC unroll 4
-      for (int u = 0; u < U; ++u) store<T>(products + i + u * lanes<T>, next[u]);
-    }
+    store_step<T>(products + i, next, streams);
   }
 };
 
@@ -75,19 +53,12 @@ class two_rows_beside {
   explicit two_rows_beside(const ir::rows_beside& rows) : rows_(rows) {}
 
   [[gnu::always_inline]] block_beside<T> begin_block() const {
-    return {scaled(),
-            products(),
-            reduced(),
-            rows_.streaming && reinterpret_cast<std::uintptr_t>(products()) % sizeof(simd<T>) == 0,
-            factor(),
-            {nothing(), nothing(), nothing(), nothing()},
-            are_numbers<T>(nothing(), nothing())};
+    return {scaled(), products(), reduced(), rows_.streaming && is_aligned<T>(products()),
+            factor()};
   }
   [[gnu::always_inline]] void end_block(const block_beside<T>& block) {
-    largest_ = max_or_second<T>(largest_,
-                                max_or_second<T>(max_or_second<T>(block.part[0], block.part[1]),
-                                                 max_or_second<T>(block.part[2], block.part[3])));
-    numbers_ = numbers_ & block.numbers;
+    largest_ = max_or_second<T>(largest_, block.found.all());
+    numbers_ = numbers_ & block.found.numbers;
   }
 
   // The elements behind the last whole register of n, and the largest element of all. With NaN

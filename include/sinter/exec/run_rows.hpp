@@ -41,8 +41,7 @@ class row_runner {
       : tile_(tile),
         p_(tile.p_),
         ends_together_(may_end_together(tile.p_)),
-        overlap_(find_overlap(tile.p_)),
-        overlapped_(overlap_.any() ? overlap_.middle->fused->overlapped : nullptr) {}
+        overlap_(find_overlap(tile.p_)) {}
 
   /// All lists for rows [row_begin, row_end) and columns [column_begin, column_end), as many as
   /// `takes` was asked for.
@@ -392,6 +391,7 @@ class row_runner {
   // So many rows of a tile, of the one before and of the one behind, which have no more.
   void overlap(const call& c, std::int64_t here, const call* scale, std::int64_t before,
                std::int64_t behind) {
+    const ir::overlapped_function kernel = overlap_.middle->fused->overlapped;
     const call& reduction = calls_[0];
     const auto place = [&](const call& of, std::size_t k, std::int64_t row) {
       return places_[of.first + k] + row * row_steps_[of.first + k];
@@ -415,9 +415,9 @@ class row_runner {
       for (std::size_t k = 0; k < c.to; ++k) operands[k] = place(c, k, row);
       std::byte* const to = place(c, c.to, row);
       if (c.kind == call_kind::map_reduce)
-        overlapped_(c.count, c.mode, operands.data(), to, place(c, c.result, row), rows);
+        kernel(c.count, c.mode, operands.data(), to, place(c, c.result, row), rows);
       else if (row < behind)
-        overlapped_(c.count, c.mode, operands.data(), to, nullptr, rows);
+        kernel(c.count, c.mode, operands.data(), to, nullptr, rows);
       else
         c.map_rows({.count = c.count, .mode = c.mode}, operands.data(), to);
     }
@@ -466,7 +466,6 @@ class row_runner {
   bool is_ending_ = false;  // its calls are being made
   const bool ends_together_;
   const row_overlap overlap_;
-  const ir::overlapped_function overlapped_;
 };
 
 }  // namespace sinter::inline SINTER_ABI::exec

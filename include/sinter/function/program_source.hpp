@@ -101,10 +101,11 @@ SINTER_INLINE std::shared_ptr<program> make_program(ir::graph traced,
       static_cast<std::ptrdiff_t>(own.size());
   // The library knows which of its regions are norms.
   for (auto mine = code.instructions.begin(); mine != last_own; ++mine) {
+    if (mine->overlapped != nullptr) continue;
     const auto twin = std::find_if(
         last_own, code.instructions.end(),
         [&](const ir::instruction& other) { return other.structure == mine->structure; });
-    if (mine->overlapped == nullptr && twin != code.instructions.end())
+    if (twin != code.instructions.end())
       mine->overlapped = twin->overlapped, mine->behind = twin->behind;
   }
   return std::make_shared<program>(std::move(traced), std::move(code), std::move(options));
