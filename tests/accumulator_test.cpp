@@ -84,18 +84,19 @@ bool runs_as_single_ops(const region& r, std::initializer_list<std::size_t> size
   const std::vector<T> expected = by_single_ops<T>(r, leaves);
   const auto all = static_cast<std::uint16_t>((1 << operands.size()) - 1);
   for (const std::size_t n : sizes) {
-    for (const bool from_memory : {false, true}) {
-      const ir::run_mode mode =
-          from_memory ? ir::run_mode{0, all, 64, true} : ir::run_mode{0, 0, 0, false};
-      alignas(64) std::array<T, most + 1> out;
-      out.fill(T(77));
-      exec::accumulator_kernel<T>(*program, static_cast<std::int64_t>(n), mode, operands.data(),
-                                  out.data());
-      for (std::size_t i = 0; i < n; ++i)
-        if (!is_same(out[i], expected[i])) return false;
-      for (std::size_t i = n; i < out.size(); ++i)
-        if (out[i] != T(77)) return false;
-    }
+    for (const bool from_memory : {false, true})
+      for (const std::size_t shift : {0, 5}) {
+        const ir::run_mode mode =
+            from_memory ? ir::run_mode{0, all, 64, true} : ir::run_mode{0, 0, 0, false};
+        alignas(64) std::array<T, most + 6> out;
+        out.fill(T(77));
+        exec::accumulator_kernel<T>(*program, static_cast<std::int64_t>(n), mode, operands.data(),
+                                    out.data() + shift);
+        for (std::size_t i = 0; i < out.size(); ++i) {
+          const bool is_result = i >= shift && i < shift + n;
+          if (!is_same(out[i], is_result ? expected[i - shift] : T(77))) return false;
+        }
+      }
   }
   return true;
 }

@@ -412,9 +412,10 @@ TEST_CASE_TEMPLATE(
                            y = random_values<T>(rows * pitch, 2);
       for (unsigned single = 0; single < 4; ++single)
         for (const bool streaming : {false, true})
-          for (const std::size_t shift : {0u, 1u}) {
+          for (const std::size_t shift : {0u, 1u, 5u}) {
             const bool one_x = (single & 1) != 0, one_y = (single & 2) != 0;
-            // In the middle of a buffer, once aligned and once not.
+            // In the middle of a buffer, once aligned, and with less or more before the first
+            // register.
             std::vector<T> got(rows * pitch + 64, T(-123));
             T* const to = got.data() + shift +
                           (64 - reinterpret_cast<std::uintptr_t>(got.data()) % 64) % 64 / sizeof(T);

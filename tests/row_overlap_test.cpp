@@ -131,7 +131,7 @@ constexpr ir::traced_region second_half(sn::dtype type, ir::row_behind behind) {
 
 // One kernel for a row and the reduction of another against one for each, bit by bit.
 template <class T, ir::row_behind Behind>
-void check_against_two(row<T> own, row<T> reduced, bool streaming) {
+void check_against_two(row<T> own, row<T> reduced, std::size_t result_shift, bool streaming) {
   constexpr ir::instruction code = exec::instruction_for<second_half(sn::dtype_of<T>, Behind)>();
   constexpr exec::reduction_table table = exec::reductions<T>();
   if (code.overlapped == nullptr) return;
@@ -145,7 +145,7 @@ void check_against_two(row<T> own, row<T> reduced, bool streaming) {
   const bool is_norm = Behind == ir::row_behind::deviations;
   const void* const* const operands = is_norm ? norm : product;
 
-  row<T> want(n, 3), got(n, 3);
+  row<T> want(n, result_shift), got(n, result_shift);
   code.run(n, operands, want.data());
   T want_first{}, want_second{}, first(11), second(11);
   if (is_norm) {
@@ -170,10 +170,11 @@ template <class T>
 void check_halves() {
   using limits = std::numeric_limits<T>;
   const auto both = [](const row<T>& own, const row<T>& reduced) {
-    for (const bool streaming : {false, true}) {
-      check_against_two<T, ir::row_behind::deviations>(own, reduced, streaming);
-      check_against_two<T, ir::row_behind::squares>(own, reduced, streaming);
-    }
+    for (const std::size_t shift : {3, 4, 6, 12})  // memory begins anywhere on 16 bytes
+      for (const bool streaming : {false, true}) {
+        check_against_two<T, ir::row_behind::deviations>(own, reduced, shift, streaming);
+        check_against_two<T, ir::row_behind::squares>(own, reduced, shift, streaming);
+      }
   };
   for (const std::int64_t n : {1, 2, 7, 8, 15, 16, 17, 31, 64, 65, 127, 200, 511, 512}) {
     both(noise<T>(n, 1, 1), noise<T>(n, 5, 3));
@@ -195,7 +196,7 @@ template <class T>
 void check_lengths() {
   for (const std::int64_t n :
        {1, 2, 7, 8, 15, 16, 17, 31, 63, 64, 65, 127, 200, 511, 1024, 1030, 2500, 5001})
-    for (const std::size_t shift : {std::size_t{0}, std::size_t{3}})
+    for (const std::size_t shift : {0, 3, 4, 6, 12})
       for (const bool in_place : {false, true}) {
         work<T> w = usual<T>(n, shift);
         w.in_place = in_place;

@@ -165,6 +165,17 @@ TEST_CASE("results that do not fit into the caches beside what is read go past t
   CHECK(streams({70, 301}, 4096));  // rows that are not aligned alike
   CHECK(!streams({70, 301}, no_limit));
 
+  // Rows that share lines, unless they are short; a row broadcast, so that rows are not one.
+  const auto streams_rows = [&](std::int64_t n) {
+    const auto commands = commands_of(checked(
+        test_support::make_case("", f, noise({70, n}), noise({n}, 2), noise({70, n}, 3)), 4096));
+    REQUIRE(!commands.empty());
+    return std::ranges::any_of(commands, [](const command& c) { return c.mode.streaming; });
+  };
+  CHECK(streams_rows(exec::shortest_streamed_row() / 4 + 1));
+  CHECK(!streams_rows(exec::shortest_streamed_row() / 4 - 1));
+  CHECK(streams_rows(80));
+
   const auto sum = commands_of(
       checked(test_support::make_case(
                   "", [](auto x, auto y) { return x + y; }, noise({70, 301}), noise({70, 1}, 2)),

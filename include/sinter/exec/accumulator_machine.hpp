@@ -12,6 +12,7 @@
 #include <sinter/exec/elementwise.hpp>
 #include <sinter/exec/evaluate_region.hpp>
 #include <sinter/exec/fetch_ahead.hpp>
+#include <sinter/exec/streamed_row.hpp>
 #include <sinter/graph/accumulator_program.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -311,18 +312,19 @@ void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n, 
   places[leaves] = static_cast<T*>(result);
   step[leaves] = elements;
 
-  const bool streams = mode.streaming && is_aligned<T>(result);
+  streamed_part past;
+  if (mode.streaming) past = begin_streaming(static_cast<const T*>(result), n);
   detail::accumulator<T> machine{{}, places, 0, nullptr, nullptr};
-  for (; n > 0; n -= elements) {
-    const bool whole = n >= elements;
-    T* const out = places[leaves];
-    machine.streamed = streams && whole ? out : nullptr;
+  for (std::int64_t i = 0; i < n;) {
+    const std::int64_t count = i < past.begin ? past.begin : std::min(n - i, elements);
+    const bool whole = count == elements;
+    const detail::accumulator_places<T> here = places;
+    machine.streamed = whole && past.any() ? places[leaves] : nullptr;
     if (!whole) {
-      const auto rest = static_cast<std::size_t>(n);
       for (std::size_t k = 0; k < leaves; ++k) {
         if (step[k] == 0) continue;
-        std::copy_n(places[k], rest, memory[k]);
-        std::fill(memory[k] + rest, memory[k] + block, T(1));
+        std::copy_n(here[k], count, memory[k]);
+        std::fill(memory[k] + count, memory[k] + block, T(1));
         places[k] = memory[k];
       }
       places[leaves] = memory[leaves];
@@ -335,8 +337,12 @@ void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n, 
         fetch_lines(reinterpret_cast<const std::byte*>(places[k]) + mode.bytes_ahead(),
                     block * std::int64_t{sizeof(T)});
     detail::run_block<T>(program, machine);
-    if (!whole) std::copy_n(memory[leaves], static_cast<std::size_t>(n), out);
-    for (std::size_t k = 0; k <= leaves; ++k) places[k] += step[k];
+    if (!whole) {
+      std::copy_n(memory[leaves], count, here[leaves]);
+      places = here;
+    }
+    for (std::size_t k = 0; k <= leaves; ++k) places[k] += std::min(step[k], count);
+    i += count;
   }
 }
 

@@ -229,7 +229,7 @@ class tile_emitter : private step_emitter {
   void stream_past_caches(int i, std::size_t k) {
     command& c = p_.commands.back();
     const bool walks_once = s_.facts().kind == geometry::free || s_.facts().kind == geometry::rows;
-    c.mode.streaming = s_.stores[k].leaves_caches && walks_once && takes_modes(c) &&
+    c.mode.streaming = s_.stores[k].passes_caches && walks_once && takes_modes(c) &&
                        c.type == operand_type(p_, c, 0) && s_.is_only_stored(i, k);
     p_.streaming = p_.streaming || c.mode.streaming;
   }

@@ -13,6 +13,7 @@
 #include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/late_division.hpp>
 #include <sinter/exec/partial.hpp>
+#include <sinter/exec/streamed_row.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
 
@@ -22,7 +23,7 @@ namespace detail {
 
 // The first `count` lanes of a register of results.
 template <class Out, Floating T, class Result>
-[[gnu::always_inline]] inline void store_rest(Out* to, std::int64_t count, Result x) {
+[[gnu::always_inline]] inline void store_rest(Out* to, std::int64_t count, Result x, bool streams) {
   if constexpr (std::is_same_v<Out, bool>) {
     alignas(64) bool all[static_cast<std::size_t>(lanes<T>)];
     store<T>(all, x);
@@ -30,7 +31,7 @@ template <class Out, Floating T, class Result>
   } else if (count == 1) {
     *to = x.get(0);
   } else {
-    store_part<T>(to, count, x);
+    store_some<T>(to, count, x, streams);
   }
 }
 
@@ -105,10 +106,32 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
 #pragma GCC unroll 12
       for (std::size_t k = 0; k < R.leaf_count; ++k)
         if (!R.is_scalar(k)) first[k] = simd<T>(*leaf[k]);
-    const bool streams = std::is_same_v<out_type, T> && mode.streaming && is_aligned<T>(out);
-
-    std::int64_t i = 0;
-    if (n >= step) {
+    // What lies before whole lines that go past the caches; then steps; then the rest.
+    streamed_part past;
+    if constexpr (std::is_same_v<out_type, T>)
+      if (mode.streaming) [[unlikely]]
+        past = begin_streaming<T>(out, n);
+    for (std::int64_t i = 0, end = past.begin;; end = n) {
+      // Register by register: the values of rows, one per call, come here too.
+      if (i < end) {
+        detail::region_values<R, 1> values;
+        detail::load_scalars<R, 1>(values, leaf);
+        do {
+          const std::int64_t count = std::min<std::int64_t>(lanes<T>, end - i);
+#pragma GCC unroll 12
+          for (std::size_t k = 0; k < R.leaf_count; ++k) {
+            if (R.is_scalar(k)) continue;
+            const bool is_first = ir::may_broadcast(R) && (single >> k & 1u) != 0;
+            values.number[k][0] = is_first ? first[k] : detail::load_rest<T>(leaf[k] + i, count);
+          }
+          detail::evaluate_nodes<R, 1>(values);
+          detail::store_rest<out_type, T>(out + i, count, detail::results_of(values)[0],
+                                          past.contains(i));
+          i += count;
+        } while (i < end);
+      }
+      if (end == n) break;
+      if (i + step > n) continue;
       constexpr std::size_t step_bytes = at_once * sizeof(simd<T>);
       if (fetches) [[unlikely]]
         detail::find_lines<R>(lines, mode, leaf, out);
@@ -126,7 +149,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
         for (; i + step <= n; i += step) {
           begin_step();
           detail::evaluate_region_of<R, at_once>(values, of_leaf, i);
-          detail::store_step<T>(out + i, detail::results_of(values), streams);
+          detail::store_step<T>(out + i, detail::results_of(values), past.any());
         }
       } else {
         simd<T> results[at_once];
@@ -140,29 +163,13 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
             results[u] = detail::evaluate_late<R, at_once>(values, of_leaf, i, u);
             detail::evaluate_early<R, at_once>(values, of_leaf, i + step, u);
           }
-          detail::store_step<T>(out + i, results, streams);
+          detail::store_step<T>(out + i, results, past.any());
         }
 #pragma GCC unroll 4
         for (std::size_t u = 0; u < at_once; ++u)
           results[u] = detail::evaluate_late<R, at_once>(values, of_leaf, i, u);
-        detail::store_step<T>(out + i, results, streams);
+        detail::store_step<T>(out + i, results, past.any());
         i += step;
-      }
-    }
-    // The rest, register by register: the values of rows, one per call, come here too.
-    if (i < n) {
-      detail::region_values<R, 1> values;
-      detail::load_scalars<R, 1>(values, leaf);
-      for (; i < n; i += lanes<T>) {
-        const std::int64_t count = std::min<std::int64_t>(lanes<T>, n - i);
-#pragma GCC unroll 12
-        for (std::size_t k = 0; k < R.leaf_count; ++k) {
-          if (R.is_scalar(k)) continue;
-          const bool is_first = ir::may_broadcast(R) && (single >> k & 1u) != 0;
-          values.number[k][0] = is_first ? first[k] : detail::load_rest<T>(leaf[k] + i, count);
-        }
-        detail::evaluate_nodes<R, 1>(values);
-        detail::store_rest<out_type, T>(out + i, count, detail::results_of(values)[0]);
       }
     }
 

@@ -120,7 +120,7 @@ template <ir::region R>
 void overlapped_sum_kernel(std::int64_t n, ir::run_mode mode, const void* const* operands,
                            void* result, void* whole_row, const ir::rows_beside& rows) {
   using T = detail::region_type<R>;
-  detail::two_rows_beside<T> beside(rows);
+  detail::two_rows_beside<T> beside(n, rows);
   const T row = detail::map_reduce_row<monoid::sum, R>(n, mode, operands, result, beside);
   beside.finish(n);
   *static_cast<T*>(whole_row) = detail::result_of_row<monoid::sum, T>(row);

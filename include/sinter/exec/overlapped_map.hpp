@@ -6,6 +6,7 @@
 // [1024,256] 0.9 and 0.75.)
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,6 +16,7 @@
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce.hpp>
 #include <sinter/exec/row_moments.hpp>
+#include <sinter/exec/streamed_row.hpp>
 #include <sinter/graph/region.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -88,34 +90,39 @@ void overlapped_map_kernel(std::int64_t n, ir::run_mode mode, const void* const*
   const detail::leaf_pointers<R> leaf = detail::leaves_of<R>(operands);
   auto* const out = static_cast<T*>(result);
   const bool fetches = mode.fetches();
-  const bool streams = mode.streaming && is_aligned<T>(out);
+  streamed_part past;
+  if (mode.streaming) past = begin_streaming<T>(out, n);
   lines_ahead lines;
   if (fetches) detail::find_lines<R>(lines, mode, leaf, out);
 
   Behind<T> behind(n, rows);
   detail::region_values<R, at_once> values;
   detail::load_scalars<R, at_once>(values, leaf);
-  std::int64_t i = 0;
-  for (; i + step <= n; i += step) {
-    if (fetches) lines.ask<at_once * sizeof(simd<T>)>();
-    detail::evaluate_region<R, at_once>(values, leaf, i);
-    behind.template add<at_once>(i);
-    detail::store_step<T>(out + i, detail::results_of(values), streams);
-  }
   detail::region_values<R, 1> single;
   detail::load_scalars<R, 1>(single, leaf);
-  for (; i + lanes<T> <= n; i += lanes<T>) {
-    detail::evaluate_region<R, 1>(single, leaf, i);
-    behind.template add<1>(i);
-    store<T>(out + i, detail::results_of(single)[0]);
-  }
-  if (i < n) {
+  std::int64_t i = 0, reduced = 0;
+  const auto evaluate_until = [&](std::int64_t end) {
+    for (std::int64_t count; i < end; i += count) {
+      count = std::min<std::int64_t>(lanes<T>, end - i);
 #pragma GCC unroll 12
-    for (std::size_t k = 0; k < R.leaf_count; ++k)
-      if (!R.is_scalar(k)) single.number[k][0] = load_part<T>(leaf[k] + i, n - i, T(1));
-    detail::evaluate_nodes<R, 1>(single);
-    store_part<T>(out + i, n - i, detail::results_of(single)[0]);
+      for (std::size_t k = 0; k < R.leaf_count; ++k)
+        if (!R.is_scalar(k)) single.number[k][0] = load_part<T>(leaf[k] + i, count, T(1));
+      detail::evaluate_nodes<R, 1>(single);
+      store_some<T>(out + i, count, detail::results_of(single)[0], past.contains(i));
+    }
+  };
+
+  // Results begin where they can go past the caches, the row behind where it does.
+  evaluate_until(past.begin);
+  for (; i + step <= n; i += step, reduced += step) {
+    if (fetches) lines.ask<at_once * sizeof(simd<T>)>();
+    detail::evaluate_region<R, at_once>(values, leaf, i);
+    behind.template add<at_once>(reduced);
+    detail::store_step<T>(out + i, detail::results_of(values), past.any());
   }
+  for (; reduced + step <= n; reduced += step) behind.template add<at_once>(reduced);
+  for (; reduced + lanes<T> <= n; reduced += lanes<T>) behind.template add<1>(reduced);
+  evaluate_until(n);
   behind.finish();
 }
 

@@ -61,8 +61,8 @@ struct moments_state {
   double whole_sum() const { return std::fma(origin, count, sum); }
 };
 
-/// Registers of a block, which are combined in order. 64 leave 16 additions in a row to each of four
-/// accumulators, which hide the latency of an addition.
+/// Registers of a block, which are combined in order. 64 leave 16 additions in a row to each of
+/// four accumulators, which hide the latency of an addition.
 inline constexpr std::int64_t reduce_block = 64;
 
 /// Rows that are combined before an accumulator of a column is touched: a block costs one read and

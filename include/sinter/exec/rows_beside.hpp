@@ -13,6 +13,7 @@
 #include <sinter/exec/reduce.hpp>
 #include <sinter/exec/reduce_lanes.hpp>
 #include <sinter/exec/simd.hpp>
+#include <sinter/exec/streamed_row.hpp>
 #include <sinter/graph/region.hpp>
 
 namespace sinter::inline SINTER_ABI::exec::detail {
@@ -24,50 +25,81 @@ struct no_rows_beside {
   [[gnu::always_inline]] void end_block(no_rows_beside) {}
 };
 
+// A row that is multiplied by a factor, register by register.
+template <Floating T>
+struct scaled_row {
+  const T* from = nullptr;
+  T* to = nullptr;
+  std::int64_t left = 0;  // elements that are left of those that are scaled in steps
+  bool streams = false;
+  simd<T> factor = simd<T>(T(1));
+
+  // The next U registers, if there are as many. Rows may lie whole pages apart: all loads are
+  // issued before a store, which they would seem to read from.
+  template <int U>
+  [[gnu::always_inline]] void scale() {
+    constexpr std::int64_t count = U * lanes<T>;
+    if (left < count) return;
+    simd<T> next[std::size_t{U}];
+#pragma GCC unroll 4
+    for (int u = 0; u < U; ++u) next[u] = mul<T>(load<T>(from + u * lanes<T>), factor);
+    store_step<T>(to, next, streams);
+    from += count;
+    to += count;
+    left -= count;
+  }
+  // So many more, in no steps, through the caches.
+  void scale_some(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; i += lanes<T>)
+      store_part<T>(to + i, count - i, mul<T>(load_part<T>(from + i, count - i, T(1)), factor));
+    from += count;
+    to += count;
+  }
+};
+
 // What is done in one block of a kernel's row, in registers.
 template <Floating T>
 struct block_beside {
-  const T* scaled;
-  T* products;
+  scaled_row<T> scaled;
   const T* searched;
-  bool streams;
-  simd<T> factor;
   number_accumulators<monoid::max, T> found{};
 
-  // The U registers from element i on. Rows may lie whole pages apart: all loads are issued before
-  // a store, of this or of the kernel, which they would seem to read from.
+  // The U registers from element i on, before a store of the kernel.
   template <int U>
   [[gnu::always_inline]] void work(std::int64_t i) {
     if (searched != nullptr) found.template add<U>(searched + i);
-    if (scaled == nullptr) return;
-    simd<T> next[std::size_t{U}];
-#pragma GCC unroll 4
-    for (int u = 0; u < U; ++u) next[u] = mul<T>(load<T>(scaled + i + u * lanes<T>), factor);
-    store_step<T>(products + i, next, streams);
+    scaled.template scale<U>();
   }
 };
 
 template <Floating T>
 class two_rows_beside {
  public:
-  explicit two_rows_beside(const ir::rows_beside& rows) : rows_(rows) {}
-
-  [[gnu::always_inline]] block_beside<T> begin_block() const {
-    return {scaled(), products(), reduced(), rows_.streaming && is_aligned<T>(products()),
-            factor()};
+  two_rows_beside(std::int64_t n, const ir::rows_beside& rows) : rows_(rows) {
+    if (rows.scaled == nullptr) return;
+    scaled_ = {static_cast<const T*>(rows.scaled), static_cast<T*>(rows.products), n, false,
+               simd<T>(*static_cast<const T*>(rows.factor))};
+    if (!rows.streaming) return;
+    const streamed_part past = begin_streaming<T>(scaled_.to, n);
+    scaled_.scale_some(past.begin);
+    scaled_.left = past.end - past.begin;
+    scaled_.streams = past.any();
+    behind_ = n - past.end;
   }
+
+  [[gnu::always_inline]] block_beside<T> begin_block() const { return {scaled_, reduced()}; }
   [[gnu::always_inline]] void end_block(const block_beside<T>& block) {
+    scaled_ = block.scaled;
     largest_ = max_or_second<T>(largest_, block.found.all());
     numbers_ = numbers_ & block.found.numbers;
   }
 
-  // The elements behind the last whole register of n, and the largest element of all. With NaN
-  // somewhere, and where the order decides which of two zeros it is, that is looked for again.
-  void finish(std::int64_t n) const {
+  // What blocks left over, and the largest element of all. With NaN somewhere, and where the order
+  // decides which of two zeros it is, that is looked for again.
+  void finish(std::int64_t n) {
+    while (scaled_.left >= lanes<T>) scaled_.template scale<1>();
+    scaled_.scale_some(scaled_.left + behind_);
     const std::int64_t rest = n % lanes<T>, whole = n - rest;
-    if (scaled() != nullptr && rest != 0)
-      store_part<T>(products() + whole, rest,
-                    mul<T>(load_part<T>(scaled() + whole, rest, T(1)), factor()));
     if (reduced() == nullptr) return;
     simd<T> all = largest_;
     simd_mask<T> numbers = numbers_;
@@ -82,15 +114,12 @@ class two_rows_beside {
   }
 
  private:
-  const T* scaled() const { return static_cast<const T*>(rows_.scaled); }
-  T* products() const { return static_cast<T*>(rows_.products); }
   const T* reduced() const { return static_cast<const T*>(rows_.reduced); }
-  simd<T> factor() const {
-    return simd<T>(rows_.scaled == nullptr ? T(1) : *static_cast<const T*>(rows_.factor));
-  }
   static simd<T> nothing() { return simd<T>(identity_of<monoid::max, T>()); }
 
   const ir::rows_beside& rows_;
+  scaled_row<T> scaled_;
+  std::int64_t behind_ = 0;  // elements of it behind those that are scaled in steps
   simd<T> largest_ = nothing();
   simd_mask<T> numbers_ = are_numbers<T>(nothing(), nothing());
 };

@@ -56,7 +56,7 @@ struct bound_store {
   bool per_row = false;  // stores one value per row
   int phase = 0;
   bool deferred = false;       // written when all loads of the phase are done
-  bool leaves_caches = false;  // the caches do not hold what it writes
+  bool passes_caches = false;  // is written past the caches, where a kernel can
   bool keeps = false;          // a value waits there for the phase of the store
 };
 
@@ -108,6 +108,7 @@ class tile_schedule {
     order_axes(extents);
     add_streams(at);
     bind_walk(program, extents, request.outer_count, facts_.kind);
+    find_streamed(at);
     choose_tile(program, facts_.kind, facts_.maps, request.block_columns);
     classify_values();
     find_conflicts(at);
@@ -193,6 +194,21 @@ class tile_schedule {
     return view;
   }
 
+  void find_streamed(const binding& at) {
+    for (std::size_t i = 0; i < stores.size(); ++i)
+      if (stores[i].stream >= 0 && request_.destination == nullptr)
+        stores[i].passes_caches =
+            leaves_caches(at, store(i).buffer) &&
+            gains_past_caches(program.streams[static_cast<std::size_t>(stores[i].stream)]);
+  }
+
+  bool gains_past_caches(const stream& s) const {
+    const auto size = static_cast<std::int64_t>(s.element_size);
+    const bool shares_lines = std::ranges::any_of(
+        s.outer, [&](std::int64_t step) { return step * size % ir::run_mode::line != 0; });
+    return !shares_lines || program.axes.columns * size >= shortest_streamed_row();
+  }
+
   // Does what is stored there not stay in the caches? Of what this program reads again, only what
   // is larger than they are; of other results also what only fits in without what the nest reads.
   // (Normalising columns of [8192,512]: 0.84 ms by hand instead of 1.07.)
@@ -238,7 +254,6 @@ class tile_schedule {
                           to_string(target.shape)));
       view.buffer = target.buffer;
       view.offset = target.offset;
-      stores[i].leaves_caches = leaves_caches(at, store(i).buffer);
       stores[i].stream = add_stream(view, s.type);
       stores[i].phase = ready(store(i).step);
     }
@@ -368,7 +383,7 @@ class tile_schedule {
     for (std::size_t k = 0; k < stores.size(); ++k) {
       bound_store& to = stores[k];
       const int stored = facts_.origin[static_cast<std::size_t>(store(k).step)];
-      if (to.per_row || to.deferred || to.leaves_caches || to.keeps || to.stream < 0 ||
+      if (to.per_row || to.deferred || to.passes_caches || to.keeps || to.stream < 0 ||
           request_.destination != nullptr || to.phase != v.last_phase ||
           step(stored).type != step(s).type ||
           !usable_in_place(program.streams[static_cast<std::size_t>(to.stream)]) ||

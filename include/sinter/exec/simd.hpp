@@ -79,12 +79,6 @@ template <Floating T>
   x.store_unaligned(to);
 }
 
-/// Is a register aligned there?
-template <Floating T>
-[[gnu::always_inline]] inline bool is_aligned(const void* to) {
-  return reinterpret_cast<std::uintptr_t>(to) % sizeof(simd<T>) == 0;
-}
-
 /// Writes past the caches: the line is neither read before nor kept. `to` is aligned to the
 /// register. Other threads see it after store_fence (store_fence.hpp). xsimd 8 has no such store.
 template <Floating T>
