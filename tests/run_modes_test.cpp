@@ -57,6 +57,7 @@ struct bound_plan {
 // interpreter, whose exponentials have other bits, where it is to.
 bound_plan checked(const test_support::lowered_case& c, double last_level_bytes,
                    const sinter::program_code& all = code(), bool interpreted_too = true) {
+  const exec::loop_threads alone(1);  // what is fetched goes by the threads that share it
   sinter::planning::machine machine;
   machine.last_level_bytes = last_level_bytes;
   auto p =
@@ -231,6 +232,20 @@ TEST_CASE("an exponential asks for the next row while it computes this one") {
   REQUIRE(norm.size() == (exec::light_kernels_gain_from_fetching() ? 1 : 0));
   for (const command& c : norm)
     CHECK(c.mode == ir::run_mode{0, 1 | 1 << ir::run_mode::result, 63, false});
+}
+
+TEST_CASE("threads fetch ahead what their own caches do not hold") {
+  const auto fetches = [](int threads) {
+    const auto c = test_support::make_case(
+        "", [](auto x, auto y) { return x + y; }, noise({1000, 1000}), noise({1000, 1000}, 2));
+    sinter::program p(c.graph, code());
+    const exec::loop_threads most(threads);
+    const test_support::lowered_graph low = test_support::lower(p, c.arguments);
+    const auto& tiles = std::get<exec::lowered_tiles>(low.plans.at(0).nests.at(0));
+    return tiles.program.commands.at(0).mode.fetches();
+  };
+  CHECK(fetches(1) == exec::streams_gain_from_fetching());  // 12 MB
+  CHECK(!fetches(16));
 }
 
 TEST_CASE("what is read again does not go past the caches") {

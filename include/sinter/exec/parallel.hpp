@@ -73,6 +73,11 @@ inline bool pays_for_threads(std::int64_t tasks, double estimated_nanoseconds) {
          estimated_nanoseconds >= least_parallel_nanoseconds();
 }
 
+/// Threads that share such work.
+inline std::int64_t threads_for(std::int64_t tasks, double estimated_nanoseconds) {
+  return pays_for_threads(tasks, estimated_nanoseconds) ? thread_count() : 1;
+}
+
 /// While it lives, loops that this thread starts have at most so many threads, however many
 /// processors there are: for measurements and tests.
 class loop_threads {

@@ -149,9 +149,7 @@ class matmul_nest {
       kept_stack_ /= 2;
     if (kept_stack_ * rows_ >= worth_keeping_rows) stack_ = kept_stack_;
   }
-  std::int64_t threads() const {
-    return pays_for_threads(tasks_of(1), nest_->predicted_nanoseconds) ? thread_count() : 1;
-  }
+  std::int64_t threads() const { return threads_for(tasks_of(1), nest_->predicted_nanoseconds); }
   // As many as let threads end soonest, when in the end each waits for half a block of another.
   // Blocks of fewer rows than gemm_least_rows are single ones only where there would be no other
   // for a thread: of a training step's products two threads take 8 % longer so, eight 0.66 of the
