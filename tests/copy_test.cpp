@@ -15,7 +15,7 @@ TEST_CASE_TEMPLATE("strided loads and stores", T, std::uint8_t, std::uint16_t, f
   std::vector<T> from(300);
   std::iota(from.begin(), from.end(), T(0));
   for (const std::int64_t n : {0, 1, 7, 30})
-    for (const std::int64_t stride : {-2, -1, 0, 1, 2, 5}) {
+    for (const std::int64_t stride : {-2, -1, 0, 1, 2, 3, 4, 5}) {
       std::vector<T> to(static_cast<std::size_t>(n) + 1, T(99));
       const T* first = from.data() + 100;
       exec::strided_load(n, first, stride, sizeof(T), to.data());
@@ -31,6 +31,22 @@ TEST_CASE_TEMPLATE("strided loads and stores", T, std::uint8_t, std::uint16_t, f
               (written ? from[static_cast<std::size_t>(i / stride)] : T(99)));
       }
     }
+}
+
+TEST_CASE_TEMPLATE("a value per row becomes one per element", T, std::uint8_t, std::uint16_t, float,
+                   double) {
+  std::vector<T> from(200);
+  std::iota(from.begin(), from.end(), T(0));
+  for (const std::int64_t rows : {0, 1, 2, 3, 17, 40})
+    for (const std::int64_t width : {0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 64, 65})
+      for (const std::int64_t step : {1, 3}) {
+        std::vector<T> to(static_cast<std::size_t>(rows * width) + 64, T(99)), want = to;
+        for (std::int64_t i = 0; i < rows * width; ++i)
+          want[static_cast<std::size_t>(i)] = from[static_cast<std::size_t>(i / width * step)];
+        exec::spread(rows, width, from.data(), step * std::int64_t{sizeof(T)}, sizeof(T),
+                     to.data());
+        CHECK(to == want);
+      }
 }
 
 TEST_CASE_TEMPLATE("fill repeats one value", T, std::uint8_t, std::uint16_t, float, double) {

@@ -108,6 +108,49 @@ TEST_CASE_TEMPLATE("rows", T, std::uint8_t, std::int32_t, std::int64_t, float, d
   }
 }
 
+TEST_CASE_TEMPLATE("many rows at once: the bits of each by itself", T, std::uint8_t, std::int32_t,
+                   std::int64_t, float, double) {
+  const auto check = [](monoid m, std::int64_t rows, std::int64_t n, std::int64_t pitch,
+                        const std::vector<T>& x, auto result) {
+    using out = decltype(result);
+    for (const std::int64_t step : {1, 3}) {
+      std::vector<out> got(static_cast<std::size_t>(rows * step + 8), out(77)), want = got;
+      for (std::int64_t row = 0; row < rows; ++row)
+        kernels<T>(m).whole_row(n, x.data() + row * pitch, want.data() + row * step);
+      kernels<T>(m).whole_rows(rows, n, x.data(), pitch * std::int64_t{sizeof(T)}, got.data(),
+                               step * std::int64_t{sizeof(out)});
+      // The sign of NaN depends on the order in which a compiler adds two of them.
+      const auto is_same = [](out a, out b) {
+        return (a != a && b != b) || std::memcmp(&a, &b, sizeof a) == 0;
+      };
+      CHECK(std::equal(got.begin(), got.end(), want.begin(), is_same));
+    }
+  };
+  using limits = std::numeric_limits<T>;
+  std::vector<T> special{T(0), T(1)};
+  if constexpr (limits::has_infinity)
+    special = {-T(0),
+               T(0),
+               limits::quiet_NaN(),
+               -limits::infinity(),
+               limits::infinity(),
+               limits::denorm_min()};
+  for (const std::int64_t rows : {0, 1, 7, 8, 15, 16, 17, 32, 45})
+    for (const std::int64_t n : {0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 64, 100, 131})
+      for (const std::int64_t pitch : {n, n + 3}) {
+        CAPTURE(rows);
+        CAPTURE(n);
+        std::vector<T> x = some_values<T>(rows * pitch + 1);
+        for (int round = 0; round < 3; ++round) {
+          for (const monoid m : values_of_elements) check(m, rows, n, pitch, x, T());
+          check(monoid::argmax, rows, n, pitch, x, std::int64_t());
+          // Then every third element, then all of them, are something special.
+          for (std::size_t i = 0; i < x.size(); i += round == 0 ? 3 : 1)
+            x[i] = special[i / 3 * 7 % special.size()];
+        }
+      }
+}
+
 TEST_CASE_TEMPLATE("an empty row leaves the identity", T, std::int32_t, float) {
   CHECK(reduce_row<T>(monoid::sum, 0, nullptr) == T(0));
   CHECK(reduce_row<T>(monoid::prod, 0, nullptr) == T(1));

@@ -18,22 +18,57 @@ namespace detail {
 
 // Elements go through memcpy: a float read through an integer pointer would break the aliasing
 // rules.
+template <std::size_t Size, std::int64_t Stride>
+void load_each(std::int64_t n, const std::byte* from, std::byte* to) {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * size, from + i * Stride * size, Size);
+}
+
+template <std::size_t Size>
+[[gnu::always_inline]] inline void repeat_element(std::int64_t n, const std::byte* from,
+                                                  std::byte* to) {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  // By value, so that the store of a register need not wait for a load that might see it.
+  std::array<std::byte, Size> value;
+  std::memcpy(value.data(), from, Size);
+  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * size, value.data(), Size);
+}
+
 template <std::size_t Size>
 void load_elements(std::int64_t n, const std::byte* from, std::int64_t stride, std::byte* to) {
   constexpr auto size = static_cast<std::int64_t>(Size);
   const std::int64_t step = stride * size;
-  if (stride == 0) {
-    // By value, so that the store of a register need not wait for a load that might see it.
-    std::array<std::byte, Size> value;
-    std::memcpy(value.data(), from, Size);
-    for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * size, value.data(), Size);
-    return;
-  }
-  if (stride == 2) {  // a known step is a shuffle: 0.04 ns per f32 element instead of 0.13
-    for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * size, from + i * 2 * size, Size);
-    return;
-  }
+  if (stride == 0) return repeat_element<Size>(n, from, to);
+  // Known steps are shuffles: 0.04 ns per f32 element instead of 0.13 for 2.
+  if (stride == 2) return load_each<Size, 2>(n, from, to);
+  if (stride == 3) return load_each<Size, 3>(n, from, to);
+  if (stride == 4) return load_each<Size, 4>(n, from, to);
   for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * size, from + i * step, Size);
+}
+
+// Rows of at most Bytes: what is written behind the end of one the next one overwrites.
+template <std::size_t Size, std::int64_t Bytes>
+void spread_over(std::int64_t rows, std::int64_t width, const std::byte* from, std::int64_t step,
+                 std::byte* to) {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  const std::int64_t pitch = width * size, fitting = (rows * pitch - Bytes) / pitch + 1;
+  std::int64_t row = 0;
+  for (; row < fitting; ++row)
+    repeat_element<Size>(Bytes / size, from + row * step, to + row * pitch);
+  for (; row < rows; ++row) repeat_element<Size>(width, from + row * step, to + row * pitch);
+}
+
+template <std::size_t Size>
+void spread_elements(std::int64_t rows, std::int64_t width, const std::byte* from,
+                     std::int64_t step, std::byte* to) {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  if (rows * width * size < 64 || width * size > 64)
+    for (std::int64_t row = 0; row < rows; ++row)
+      repeat_element<Size>(width, from + row * step, to + row * width * size);
+  else if (width * size <= 16)
+    spread_over<Size, 16>(rows, width, from, step, to);
+  else
+    spread_over<Size, 64>(rows, width, from, step, to);
 }
 
 // A square tile of N elements a side is read row by row and written row by row through an array of
@@ -141,6 +176,22 @@ inline void strided_store(std::int64_t n, const void* from, std::size_t element_
 /// to[i] = *value for i in [0, n).
 inline void fill(std::int64_t n, const void* value, std::size_t element_size, void* to) {
   strided_load(n, value, 0, element_size, to);
+}
+
+/// to[i * width + j] = from[i] for i in [0, rows), j in [0, width), as a value per row becomes one
+/// per element; those of `from` lie `step` bytes apart. (Rows of 3: 0.3 ns each, by a call 1.6.)
+inline void spread(std::int64_t rows, std::int64_t width, const void* from, std::int64_t step,
+                   std::size_t element_size, void* to) {
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  if (element_size == 1)
+    detail::spread_elements<1>(rows, width, source, step, target);
+  else if (element_size == 2)
+    detail::spread_elements<2>(rows, width, source, step, target);
+  else if (element_size == 4)
+    detail::spread_elements<4>(rows, width, source, step, target);
+  else
+    detail::spread_elements<8>(rows, width, source, step, target);
 }
 
 /// to[j * to_stride + i] = from[i * from_stride + j] for i in [0, rows), j in [0, columns): writes

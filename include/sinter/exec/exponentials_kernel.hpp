@@ -11,7 +11,7 @@
 #include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/exponential.hpp>
 #include <sinter/exec/partial.hpp>
-#include <sinter/exec/reduce.hpp>
+#include <sinter/exec/reduce_row.hpp>
 #include <sinter/exec/row_blocks.hpp>
 #include <sinter/exec/widen.hpp>
 #include <sinter/plan/division.hpp>

@@ -12,7 +12,7 @@
 #include <sinter/exec/map_reduce_columns.hpp>
 #include <sinter/exec/overlapped_map.hpp>
 #include <sinter/exec/partial.hpp>
-#include <sinter/exec/reduce.hpp>
+#include <sinter/exec/reduce_row.hpp>
 #include <sinter/exec/rows_beside.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/graph/regions.hpp>

@@ -14,7 +14,7 @@
 #include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/map_kernel.hpp>
 #include <sinter/exec/partial.hpp>
-#include <sinter/exec/reduce.hpp>
+#include <sinter/exec/reduce_row.hpp>
 #include <sinter/exec/row_moments.hpp>
 #include <sinter/exec/streamed_row.hpp>
 #include <sinter/graph/region.hpp>

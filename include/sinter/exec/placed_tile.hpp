@@ -300,9 +300,7 @@ class placed_tile {
         return;
       }
       case call_kind::reduce:
-        for_each_row([&](std::int64_t, std::byte* result) {
-          reduction(source).kernels->whole_row(c.elements, from[0], result);
-        });
+        reduction(source).kernels->whole_rows(c.rows, c.elements, from[0], steps[0], to, to_step);
         return;
       case call_kind::reduce_pair: {
         std::byte* const sum = at(c.operands + 1);
@@ -314,9 +312,7 @@ class placed_tile {
       }
       case call_kind::move: move(c, from[0], steps[0], to, to_step); return;
       case call_kind::fill:
-        for_each_row([&](std::int64_t, std::byte* row_to) {
-          exec::fill(c.elements, from[0], source.target.element_size, row_to);
-        });
+        spread(c.rows, c.elements, from[0], steps[0], source.target.element_size, to);
         return;
       case call_kind::count: {
         const stream& positions = streamed(source);

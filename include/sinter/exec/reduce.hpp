@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Reductions over rows (contiguous elements) and over columns (one accumulator per column). The
-// order in which elements combine depends on the shape and the instruction set alone. An
-// accumulator starts as the identity and may be fed in pieces, in order.
+// Reductions over columns (one accumulator per column), and the functions of
+// every reduction. The order in which elements combine depends on the shape and
+// the instruction set alone.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
-#include <sinter/exec/elementwise.hpp>
-#include <sinter/exec/partial.hpp>
-#include <sinter/exec/reduce_lanes.hpp>
+#include <sinter/exec/argmax.hpp>
+#include <sinter/exec/reduce_row.hpp>
 #include <sinter/exec/reduction.hpp>
 #include <sinter/exec/widen.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -21,197 +18,6 @@
 namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
-
-template <monoid M, class T>
-constexpr T identity_of() {
-  using limits = std::numeric_limits<T>;
-  if constexpr (M == monoid::sum)
-    return T(0);
-  else if constexpr (M == monoid::prod)
-    return T(1);
-  else if constexpr (M == monoid::max)
-    return limits::has_infinity ? -limits::infinity() : limits::lowest();
-  else
-    return limits::has_infinity ? limits::infinity() : limits::max();
-}
-
-// Two registers, two integers.
-template <monoid M, class V>
-[[gnu::always_inline]] inline V combine(V a, V b) {
-  if constexpr (M == monoid::sum)
-    return apply<ir::op::add>(a, b);
-  else if constexpr (M == monoid::prod)
-    return apply<ir::op::mul>(a, b);
-  else if constexpr (M == monoid::max)
-    return apply<ir::op::maximum>(a, b);
-  else
-    return apply<ir::op::minimum>(a, b);
-}
-
-// Must somebody look for NaN, which an instruction for the larger of two loses?
-template <monoid M>
-inline constexpr bool loses_nan = M == monoid::max || M == monoid::min;
-
-// Two registers without NaN: the same result, and one instruction.
-template <monoid M, Floating T>
-[[gnu::always_inline]] inline simd<T> combine_numbers(simd<T> a, simd<T> b) {
-  if constexpr (M == monoid::max)
-    return max_or_second<T>(a, b);
-  else if constexpr (M == monoid::min)
-    return min_or_second<T>(a, b);
-  else
-    return combine<M>(a, b);
-}
-
-// Two single values: of floats the same results as a lane of `combine` without a detour through
-// registers.
-template <monoid M, class T>
-T combine_single(T a, T b) {
-  if constexpr (!Floating<T>)
-    return combine<M>(a, b);
-  else if constexpr (M == monoid::sum)
-    return a + b;
-  else if constexpr (M == monoid::prod)
-    return a * b;
-  else if constexpr (M == monoid::max)
-    return a > b || a != a ? a : b;
-  else
-    return a < b || a != a ? a : b;
-}
-
-// Registers [begin, begin + count) lane by lane; block(begin, count) combines at most reduce_block
-// of them. Long runs are halved recursively, so that the error of a sum grows with the logarithm of
-// its length (pairwise summation). Not inlined into itself: the hardware's prefetcher goes by the
-// address of a load, and with five copies of a block's loop (x - y)^2 summed over 16 M elements
-// took 1.1 times as long.
-template <monoid M, Floating T, class Block>
-[[gnu::noinline]] simd<T> reduce_halves(std::int64_t begin, std::int64_t count, Block& block) {
-  if (count <= reduce_block) return block(begin, count);
-  const std::int64_t half = (count / 2 + reduce_block - 1) / reduce_block * reduce_block;
-  const simd<T> front = reduce_halves<M, T>(begin, half, block);
-  return combine<M>(front, reduce_halves<M, T>(begin + half, count - half, block));
-}
-
-// All registers of a row. One block needs nothing of what a call that halves saves.
-template <monoid M, Floating T, class Block>
-[[gnu::always_inline]] inline simd<T> reduce_registers(std::int64_t count, Block& block) {
-  return count <= reduce_block ? block(0, count) : reduce_halves<M, T>(0, count, block);
-}
-
-// The four accumulators of a block: register i goes to accumulator i % 4, what is left of the last
-// four to the first.
-template <monoid M, Floating T>
-struct block_accumulators {
-  simd<T> part[4] = {simd<T>(identity_of<M, T>()), simd<T>(identity_of<M, T>()),
-                     simd<T>(identity_of<M, T>()), simd<T>(identity_of<M, T>())};
-
-  [[gnu::always_inline]] void add(std::size_t i, simd<T> x) { part[i] = combine<M>(part[i], x); }
-  [[gnu::always_inline]] simd<T> all() const {
-    return combine<M>(combine<M>(part[0], part[1]), combine<M>(part[2], part[3]));
-  }
-};
-
-// The same of registers of which none has NaN. Looking for NaN beside the maxima, and not between
-// them, 1024 floats take 12 ns instead of 31.
-template <monoid M, Floating T>
-struct number_accumulators {
-  simd<T> part[4] = {identity(), identity(), identity(), identity()};
-  simd_mask<T> numbers = are_numbers<T>(identity(), identity());
-
-  // U registers: four at once, then those that are left one by one.
-  template <int U>
-  [[gnu::always_inline]] void add(const T* x) {
-    simd<T> next[std::size_t{U}];
-#pragma GCC unroll 4
-    for (int u = 0; u < U; ++u) next[u] = load<T>(x + u * lanes<T>);
-    if constexpr (U == 4)
-      numbers = numbers & (are_numbers<T>(next[0], next[1]) & are_numbers<T>(next[2], next[3]));
-    else
-      numbers = numbers & are_numbers<T>(next[0], next[0]);
-#pragma GCC unroll 4
-    for (int u = 0; u < U; ++u) part[u] = combine_numbers<M, T>(part[u], next[u]);
-  }
-  // Nothing if there was NaN.
-  [[gnu::always_inline]] simd<T> all() const {
-    return combine_numbers<M, T>(combine_numbers<M, T>(part[0], part[1]),
-                                 combine_numbers<M, T>(part[2], part[3]));
-  }
-
- private:
-  static simd<T> identity() { return simd<T>(identity_of<M, T>()); }
-};
-
-// A block of `count` registers of which none has NaN, in the order of block_accumulators; false if
-// one has.
-template <monoid M, Floating T>
-[[gnu::always_inline]] inline bool reduce_numbers(std::int64_t count, const T* x, simd<T>& all) {
-  number_accumulators<M, T> found;
-  std::int64_t i = 0;
-  for (; i + 4 <= count; i += 4) found.template add<4>(x + i * lanes<T>);
-  for (; i < count; ++i) found.template add<1>(x + i * lanes<T>);
-  all = found.all();
-  return xsimd::all(found.numbers);
-}
-
-template <monoid M, Floating T>
-[[gnu::always_inline]] inline T reduce_all(simd<T> x) {
-  if constexpr (loses_nan<M>)
-    if (xsimd::all(are_numbers<T>(x, x)))
-      return reduce_lanes<T>(x, [](simd<T> a, simd<T> b) { return combine_numbers<M, T>(a, b); });
-  return reduce_lanes<T>(x, [](simd<T> a, simd<T> b) { return combine<M>(a, b); });
-}
-
-template <monoid M, class T>
-T reduce_row(std::int64_t n, const T* x) {
-  if constexpr (Floating<T>) {
-    const auto block = [&](std::int64_t begin, std::int64_t count) {
-      const T* at = x + begin * lanes<T>;
-      if constexpr (loses_nan<M>)
-        if (simd<T> all; reduce_numbers<M, T>(count, at, all)) return all;
-      block_accumulators<M, T> sums;
-      std::int64_t i = 0;
-      for (; i + 4 <= count; i += 4, at += 4 * lanes<T>)
-        for (std::size_t u = 0; u < 4; ++u)
-          sums.add(u, load<T>(at + static_cast<std::int64_t>(u) * lanes<T>));
-      for (; i < count; ++i, at += lanes<T>) sums.add(0, load<T>(at));
-      return sums.all();
-    };
-    const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
-    simd<T> all = reduce_registers<M, T>(whole, block);
-    if (rest != 0)
-      all = combine<M>(all, load_part<T>(x + whole * lanes<T>, rest, identity_of<M, T>()));
-    return reduce_all<M, T>(all);
-  } else {
-    T all = identity_of<M, T>();
-    for (std::int64_t i = 0; i < n; ++i) all = combine<M>(all, x[i]);
-    return all;
-  }
-}
-
-// What a row, or a part of it, was reduced to, into an accumulator.
-template <monoid M, class T>
-void add_row(T row, void* accumulator) {
-  using total = accumulator_type<M, T>;
-  auto& target = *static_cast<total*>(accumulator);
-  target = combine_single<M>(target, static_cast<total>(row));
-}
-
-// The same as the identity, a row and the end of an accumulator, each of which waits for what the
-// one before it has stored: layer norm of rows of 768 in L2 took 165 ns so, and takes 150.
-template <monoid M, class T>
-T result_of_row(T row) {
-  return combine_single<M>(identity_of<M, T>(), row);
-}
-
-template <monoid M, class T>
-void row_kernel(std::int64_t n, const void* x, void* accumulator) {
-  add_row<M, T>(reduce_row<M>(n, static_cast<const T*>(x)), accumulator);
-}
-
-template <monoid M, class T>
-void whole_row_kernel(std::int64_t n, const void* x, void* result) {
-  *static_cast<T*>(result) = result_of_row<M, T>(reduce_row<M>(n, static_cast<const T*>(x)));
-}
 
 // A register into as many accumulators.
 template <monoid M, Floating T>
@@ -222,8 +28,9 @@ template <monoid M, Floating T>
     add_lanes(x, to);
 }
 
-// Registers x [0, rows) x U of a block, combined into the accumulators. The lines two strips ahead
-// are prefetched: hardware does not follow 32 rows at once.
+// Registers x [0, rows) x U of a block, combined into the accumulators. The
+// lines two strips ahead are prefetched: hardware does not follow 32 rows at
+// once.
 template <monoid M, int U, Floating T>
 void reduce_strip(std::int64_t rows, const T* x, std::int64_t row_stride,
                   accumulator_type<M, T>* accumulator) {
@@ -289,8 +96,9 @@ void combine_kernel(std::int64_t n, const void* other, void* accumulator) {
   column_kernel<M, T>(1, n, other, 0, accumulator);
 }
 
-// The first one by itself, here and below: rows have one accumulator, and calls of memset and
-// memmove, or loops over whole registers, take ten times the instructions.
+// The first one by itself, here and below: rows have one accumulator, and calls
+// of memset and memmove, or loops over whole registers, take ten times the
+// instructions.
 template <monoid M, class T>
 void identity_kernel(std::int64_t n, void* accumulator) {
   auto* const to = static_cast<T*>(accumulator);
@@ -311,85 +119,6 @@ void finish_kernel(std::int64_t n, const void* accumulator, void* result) {
 }
 
 template <class T>
-bool is_larger(T x, T best) {
-  if constexpr (Floating<T>)
-    return x > best || (x != x && best == best);
-  else
-    return x > best;
-}
-
-// The largest value is found at full speed, then its first position; both run over data that is in
-// the cache.
-template <class T>
-void argmax_row(std::int64_t n, const void* x, void* accumulator) {
-  const auto* element = static_cast<const T*>(x);
-  auto& state = *static_cast<argmax_state<T>*>(accumulator);
-  if (n <= 0) return;
-  const T largest = reduce_row<monoid::max>(n, element);
-  if (state.count == 0 || is_larger(largest, state.value)) {
-    std::int64_t i = 0;
-    if constexpr (Floating<T>) {
-      const simd<T> wanted(largest);
-      const bool wants_nan = largest != largest;
-      for (; i + lanes<T> <= n; i += lanes<T>) {
-        const simd<T> here = load<T>(element + i);
-        if (xsimd::any(wants_nan ? is_nan<T>(here) : here == wanted)) break;
-      }
-    }
-    while (is_larger(largest, element[i])) ++i;
-    state.value = largest;
-    state.index = state.count + i;
-  }
-  state.count += n;
-}
-
-template <class T>
-void argmax_whole_row(std::int64_t n, const void* x, void* result) {
-  argmax_state<T> state{};
-  argmax_row<T>(n, x, &state);
-  *static_cast<std::int64_t*>(result) = state.index;
-}
-
-template <class T>
-void argmax_column(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
-                   void* accumulator) {
-  const auto* element = static_cast<const T*>(x);
-  auto* state = static_cast<argmax_state<T>*>(accumulator);
-  for (std::int64_t i = 0; i < rows; ++i, element += row_stride)
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const bool better = state[j].count == 0 || is_larger(element[j], state[j].value);
-      state[j] = {better ? element[j] : state[j].value, better ? state[j].count : state[j].index,
-                  state[j].count + 1};
-    }
-}
-
-template <class T>
-void argmax_combine(std::int64_t n, const void* other, void* accumulator) {
-  const auto* behind = static_cast<const argmax_state<T>*>(other);
-  auto* state = static_cast<argmax_state<T>*>(accumulator);
-  for (std::int64_t j = 0; j < n; ++j) {
-    if (behind[j].count == 0) continue;
-    if (state[j].count == 0 || is_larger(behind[j].value, state[j].value)) {
-      state[j].value = behind[j].value;
-      state[j].index = state[j].count + behind[j].index;
-    }
-    state[j].count += behind[j].count;
-  }
-}
-
-template <class T>
-void argmax_identity(std::int64_t n, void* accumulator) {
-  std::fill_n(static_cast<argmax_state<T>*>(accumulator), n, argmax_state<T>{});
-}
-
-template <class T>
-void argmax_finish(std::int64_t n, const void* accumulator, void* result) {
-  const auto* state = static_cast<const argmax_state<T>*>(accumulator);
-  auto* index = static_cast<std::int64_t*>(result);
-  for (std::int64_t j = 0; j < n; ++j) index[j] = state[j].index;
-}
-
-template <class T>
 constexpr int lanes_of() {
   if constexpr (Floating<T>)
     return lanes<T>;
@@ -400,11 +129,13 @@ constexpr int lanes_of() {
 template <monoid M, class T>
 constexpr reduction_kernels reduction_of() {
   if constexpr (M == monoid::argmax)
-    return {&argmax_row<T>,      &argmax_whole_row<T>, &argmax_column<T>,       &argmax_combine<T>,
-            &argmax_identity<T>, &argmax_finish<T>,    sizeof(argmax_state<T>), 1};
+    return {&argmax_row<T>,    &argmax_whole_row<T>,    &argmax_whole_rows<T>,
+            &argmax_column<T>, &argmax_combine<T>,      &argmax_identity<T>,
+            &argmax_finish<T>, sizeof(argmax_state<T>), 1};
   else
     return {&row_kernel<M, T>,
             &whole_row_kernel<M, T>,
+            &whole_rows_kernel<M, T>,
             &column_kernel<M, T>,
             &combine_kernel<M, accumulator_type<M, T>>,
             &identity_kernel<M, accumulator_type<M, T>>,

@@ -74,6 +74,11 @@ inline constexpr std::int64_t column_block_rows = 32;
 using row_reduce_function = void (*)(std::int64_t n, const void* x, void* accumulator);
 /// *result = what n contiguous elements x are reduced to, as if one accumulator had seen them.
 using whole_row_function = void (*)(std::int64_t n, const void* x, void* result);
+/// The same for `rows` rows of n elements, whose beginnings, and whose results, are so many bytes
+/// apart.
+using whole_rows_function = void (*)(std::int64_t rows, std::int64_t n, const void* x,
+                                     std::int64_t row_step, void* results,
+                                     std::int64_t result_step);
 /// accumulator[j] = accumulator[j] op x[i][j] over all rows i; row_stride counts elements.
 using column_reduce_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
                                         std::int64_t row_stride, void* accumulator);
@@ -92,6 +97,7 @@ using whole_row_pair_function = void (*)(std::int64_t n, const void* x, void* de
 struct reduction_kernels {
   row_reduce_function row;
   whole_row_function whole_row;
+  whole_rows_function whole_rows;
   column_reduce_function column;
   combine_function combine;
   identity_function identity;

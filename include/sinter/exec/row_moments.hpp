@@ -12,7 +12,7 @@
 
 #include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/partial.hpp>
-#include <sinter/exec/reduce.hpp>
+#include <sinter/exec/reduce_row.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -163,6 +163,7 @@ template <Floating T>
 constexpr reduction_kernels deviations_of() {
   return {&detail::moments_row<T>,
           &detail::moments_whole_row<T>,
+          &detail::rows_one_by_one<&detail::moments_whole_row<T>>,
           nullptr,
           &detail::moments_combine,
           &detail::moments_identity,

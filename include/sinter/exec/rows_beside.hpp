@@ -10,8 +10,8 @@
 
 #include <sinter/exec/map_kernel.hpp>
 #include <sinter/exec/partial.hpp>
-#include <sinter/exec/reduce.hpp>
 #include <sinter/exec/reduce_lanes.hpp>
+#include <sinter/exec/reduce_row.hpp>
 #include <sinter/exec/simd.hpp>
 #include <sinter/exec/streamed_row.hpp>
 #include <sinter/graph/region.hpp>

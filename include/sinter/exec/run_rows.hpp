@@ -103,7 +103,7 @@ class row_runner {
       ir::map_rows_function map_rows;
       const ir::instruction* fused;
       ir::map_reduce_function map_reduce;
-      whole_row_function whole_row;
+      const reduction_kernels* reduction;
       whole_row_pair_function whole_row_pair;
       const command* source;
     };
@@ -301,7 +301,7 @@ class row_runner {
       out.kind = call_kind::reduce_pair, out.whole_row_pair = r.kernels->whole_row_pair;
       out.to = add_place(out, r.sum);
     } else {
-      out.whole_row = r.kernels->whole_row;
+      out.reduction = r.kernels;
     }
     out.result = add_place(out, r.result);
   }
@@ -314,7 +314,13 @@ class row_runner {
     if (c.kind == call_kind::map_rows)
       return c.map_rows({c.count, c.mode, rows, steps, steps[c.to]},
                         reinterpret_cast<const void* const*>(at), at[c.to]);
+    if (c.kind == call_kind::reduce)
+      return c.reduction->whole_rows(rows, c.count, at[0], steps[0], at[c.result], steps[c.result]);
     if (c.kind == call_kind::store) {
+      if (steps[c.to] == c.size && steps[0] == c.size) {
+        std::memcpy(at[c.to], at[0], static_cast<std::size_t>(rows) * c.size);
+        return;
+      }
       for (std::int64_t row = 0; row < rows; ++row)
         std::memcpy(at[c.to] + row * steps[c.to], at[0] + row * steps[0], c.size);
       return;
@@ -341,7 +347,7 @@ class row_runner {
       case call_kind::map_reduce:
         c.map_reduce(count, c.mode, from, at[c.to], nullptr, at[c.result]);
         return;
-      case call_kind::reduce: c.whole_row(count, *from, at[c.result]); return;
+      case call_kind::reduce: c.reduction->whole_row(count, *from, at[c.result]); return;
       case call_kind::reduce_pair: c.whole_row_pair(count, *from, at[c.result], at[c.to]); return;
       case call_kind::store: std::memcpy(at[c.to], *from, c.size); return;
       case call_kind::other: tile_.execute(*c.source); return;

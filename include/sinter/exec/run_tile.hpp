@@ -344,6 +344,11 @@ class tile_runner {
     }
     if (from.extent == value_class::single)
       return fill(height_ * width_, address(from, 0), size, address(c.target, 0));
+    if (even_ && from.extent == value_class::row && c.target.where == location::memory::slot) {
+      const std::byte* const first = address(from, 0);
+      const std::int64_t step = height_ > 1 ? address(from, 1) - first : 0;
+      return spread(height_, width_, first, step, size, address(c.target, 0));
+    }
     for (std::int64_t row = 0; row < height_; ++row)
       fill(width_, address(from, row), size, address(c.target, row));
   }
@@ -367,6 +372,9 @@ class tile_runner {
     const auto size = static_cast<std::int64_t>(s.element_size);
     if (c.target.extent == value_class::row) {
       std::byte* to = address(c.target, 0);
+      if (even_)
+        return strided_load(height_, stream_at(c.stream, offset(number, 0)), row_stride(number),
+                            s.element_size, to);
       for (std::int64_t row = 0; row < height_; ++row)
         std::memcpy(to + row * size, stream_at(c.stream, offset(number, row)), s.element_size);
       return;
@@ -391,6 +399,9 @@ class tile_runner {
     const exec::stream& s = p_.streams[number];
     const auto size = static_cast<std::int64_t>(s.element_size);
     if (from.extent == value_class::row) {
+      if (even_ && from.where == location::memory::row_slot)
+        return strided_store(height_, address(from, 0), s.element_size,
+                             stream_at(c.stream, offset(number, 0)), row_stride(number));
       for (std::int64_t row = 0; row < height_; ++row)
         std::memcpy(stream_at(c.stream, offset(number, row)), address(from, row), s.element_size);
       return;
