@@ -110,6 +110,7 @@ TEST_CASE_TEMPLATE("products of every kind of shape", T, float, double) {
     check_shape<T>(131, 128, k);
   }
   for (const std::int64_t m : {8, 12, 24, 40}) check_shape<T>(m, 200, 150);
+  for (const std::int64_t k : {3, 9}) check_shape<T>(1, 4101, k);  // more of y than stays in L1
   check_shape<T>(1, 300, 777);
   check_shape<T>(300, 1, 777);
 }

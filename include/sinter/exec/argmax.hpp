@@ -38,8 +38,8 @@ std::int64_t position_of(T largest, std::int64_t n, const T* x) {
   return i;
 }
 
-// The largest value is found at full speed, then its first position; both run
-// over data that is in the cache.
+// The largest value is found at full speed, then its first position; both run over data that is in
+// the cache.
 template <class T>
 void argmax_row(std::int64_t n, const void* x, void* accumulator) {
   const auto* element = static_cast<const T*>(x);

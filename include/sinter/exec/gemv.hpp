@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Matrix times vector. Both forms read the matrix once and are bound by that;
-// Eigen's block-panel kernel would pack it first. The order of summation
-// depends on the shape and the instruction set alone.
+// Matrix times vector. Both forms read the matrix once and are bound by that; Eigen's block-panel
+// kernel would pack it first. The order of summation depends on the shape and the instruction set
+// alone.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
-// The dot products of R rows with x, side by side so that x is loaded once. Two
-// accumulators per row hide the latency of the multiply-add.
+// The dot products of R rows with x, side by side so that x is loaded once. Two accumulators per
+// row hide the latency of the multiply-add.
 template <int R, Floating T>
 void dot_rows(std::int64_t k, const T* matrix, std::int64_t stride, const T* x, T* sums) {
   simd<T> even[std::size_t{R}];
@@ -70,8 +70,7 @@ void add_rows(std::int64_t columns, const T* matrix, std::int64_t stride, const 
 
 }  // namespace detail
 
-/// y[i * y_stride] = or += sum over p of matrix[i][p] x[p], for `rows` rows of
-/// k elements.
+/// y[i * y_stride] = or += sum over p of matrix[i][p] x[p], for `rows` rows of k elements.
 template <Floating T>
 void row_vector_product(std::int64_t rows, std::int64_t k, const T* matrix, std::int64_t stride,
                         const T* x, T* y, std::int64_t y_stride, bool accumulate) {
@@ -93,12 +92,10 @@ void row_vector_product(std::int64_t rows, std::int64_t k, const T* matrix, std:
   }
 }
 
-/// y[j] += sum over p of x[p] matrix[p][j], for k rows of `columns` elements.
-/// Four rows at a time: so many streams the hardware follows, and y, of which
-/// as much as stays in L1 is worked on, is read and written a fourth of the
-/// times. (Of [1024,1024] 46 µs, of [4096,4096] 2.3 ms on a Zen 4; by strips of
-/// four registers down 32 rows, two of which were asked for ahead, 69 µs
-/// and 5.6 ms.)
+/// y[j] += sum over p of x[p] matrix[p][j], for k rows of `columns` elements. Four rows at a time:
+/// so many streams the hardware follows, and y, of which as much as stays in L1 is worked on, is
+/// read and written a fourth of the times. (Of [1024,1024] 46 µs, of [4096,4096] 2.3 ms on a Zen 4;
+/// by strips of four registers down 32 rows, two of which were asked for ahead, 69 µs and 5.6 ms.)
 template <Floating T>
 void column_vector_product(std::int64_t columns, std::int64_t k, const T* matrix,
                            std::int64_t stride, const T* x, T* y) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reductions over columns (one accumulator per column), and the functions of
-// every reduction. The order in which elements combine depends on the shape and
-// the instruction set alone.
+// Reductions over columns (one accumulator per column), and the functions of every reduction. The
+// order in which elements combine depends on the shape and the instruction set alone.
 #pragma once
 
 #include <algorithm>
@@ -28,9 +27,8 @@ template <monoid M, Floating T>
     add_lanes(x, to);
 }
 
-// Registers x [0, rows) x U of a block, combined into the accumulators. The
-// lines two strips ahead are prefetched: hardware does not follow 32 rows at
-// once.
+// Registers x [0, rows) x U of a block, combined into the accumulators. The lines two strips ahead
+// are prefetched: hardware does not follow 32 rows at once.
 template <monoid M, int U, Floating T>
 void reduce_strip(std::int64_t rows, const T* x, std::int64_t row_stride,
                   accumulator_type<M, T>* accumulator) {
@@ -96,9 +94,8 @@ void combine_kernel(std::int64_t n, const void* other, void* accumulator) {
   column_kernel<M, T>(1, n, other, 0, accumulator);
 }
 
-// The first one by itself, here and below: rows have one accumulator, and calls
-// of memset and memmove, or loops over whole registers, take ten times the
-// instructions.
+// The first one by itself, here and below: rows have one accumulator, and calls of memset and
+// memmove, or loops over whole registers, take ten times the instructions.
 template <monoid M, class T>
 void identity_kernel(std::int64_t n, void* accumulator) {
   auto* const to = static_cast<T*>(accumulator);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reductions along rows (contiguous elements). The order in which elements
-// combine depends on the shape and the instruction set alone. An accumulator
-// starts as the identity and may be fed in pieces, in order.
+// Reductions along rows (contiguous elements). The order in which elements combine depends on the
+// shape and the instruction set alone. An accumulator starts as the identity and may be fed in
+// pieces, in order.
 #pragma once
 
 #include <algorithm>
@@ -63,8 +63,8 @@ template <monoid M, Floating T>
     return combine<M>(a, b);
 }
 
-// Two single values: of floats the same results as a lane of `combine` without
-// a detour through registers.
+// Two single values: of floats the same results as a lane of `combine` without a detour through
+// registers.
 template <monoid M, class T>
 T combine_single(T a, T b) {
   if constexpr (!Floating<T>)
@@ -79,12 +79,11 @@ T combine_single(T a, T b) {
     return a < b || a != a ? a : b;
 }
 
-// Registers [begin, begin + count) lane by lane; block(begin, count) combines
-// at most reduce_block of them. Long runs are halved recursively, so that the
-// error of a sum grows with the logarithm of its length (pairwise summation).
-// Not inlined into itself: the hardware's prefetcher goes by the address of a
-// load, and with five copies of a block's loop (x - y)^2 summed over 16 M
-// elements took 1.1 times as long.
+// Registers [begin, begin + count) lane by lane; block(begin, count) combines at most reduce_block
+// of them. Long runs are halved recursively, so that the error of a sum grows with the logarithm of
+// its length (pairwise summation). Not inlined into itself: the hardware's prefetcher goes by the
+// address of a load, and with five copies of a block's loop (x - y)^2 summed over 16 M elements
+// took 1.1 times as long.
 template <monoid M, Floating T, class Block>
 [[gnu::noinline]] simd<T> reduce_halves(std::int64_t begin, std::int64_t count, Block& block) {
   if (count <= reduce_block) return block(begin, count);
@@ -93,15 +92,14 @@ template <monoid M, Floating T, class Block>
   return combine<M>(front, reduce_halves<M, T>(begin + half, count - half, block));
 }
 
-// All registers of a row. One block needs nothing of what a call that halves
-// saves.
+// All registers of a row. One block needs nothing of what a call that halves saves.
 template <monoid M, Floating T, class Block>
 [[gnu::always_inline]] inline simd<T> reduce_registers(std::int64_t count, Block& block) {
   return count <= reduce_block ? block(0, count) : reduce_halves<M, T>(0, count, block);
 }
 
-// The four accumulators of a block: register i goes to accumulator i % 4, what
-// is left of the last four to the first.
+// The four accumulators of a block: register i goes to accumulator i % 4, what is left of the last
+// four to the first.
 template <monoid M, Floating T>
 struct block_accumulators {
   simd<T> part[4] = {simd<T>(identity_of<M, T>()), simd<T>(identity_of<M, T>()),
@@ -113,8 +111,8 @@ struct block_accumulators {
   }
 };
 
-// The same of registers of which none has NaN. Looking for NaN beside the
-// maxima, and not between them, 1024 floats take 12 ns instead of 31.
+// The same of registers of which none has NaN. Looking for NaN beside the maxima, and not between
+// them, 1024 floats take 12 ns instead of 31.
 template <monoid M, Floating T>
 struct number_accumulators {
   simd<T> part[4] = {identity(), identity(), identity(), identity()};
@@ -143,8 +141,8 @@ struct number_accumulators {
   static simd<T> identity() { return simd<T>(identity_of<M, T>()); }
 };
 
-// A block of `count` registers of which none has NaN, in the order of
-// block_accumulators; false if one has.
+// A block of `count` registers of which none has NaN, in the order of block_accumulators; false if
+// one has.
 template <monoid M, Floating T>
 [[gnu::always_inline]] inline bool reduce_numbers(std::int64_t count, const T* x, simd<T>& all) {
   number_accumulators<M, T> found;
@@ -204,9 +202,8 @@ void add_row(T row, void* accumulator) {
   target = combine_single<M>(target, static_cast<total>(row));
 }
 
-// The same as the identity, a row and the end of an accumulator, each of which
-// waits for what the one before it has stored: layer norm of rows of 768 in L2
-// took 165 ns so, and takes 150.
+// The same as the identity, a row and the end of an accumulator, each of which waits for what the
+// one before it has stored: layer norm of rows of 768 in L2 took 165 ns so, and takes 150.
 template <monoid M, class T>
 T result_of_row(T row) {
   return combine_single<M>(identity_of<M, T>(), row);
@@ -262,8 +259,7 @@ void reduce_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t ro
   for (int i = 0; i < lanes<T>; ++i) *reinterpret_cast<T*>(results + i * result_step) = each[i];
 }
 
-// Of short rows most of the time is the combining of lanes, and the wait for
-// it.
+// Of short rows most of the time is the combining of lanes, and the wait for it.
 template <monoid M, class T>
 void whole_rows_kernel(std::int64_t rows, std::int64_t n, const void* x, std::int64_t row_step,
                        void* results, std::int64_t result_step) {
