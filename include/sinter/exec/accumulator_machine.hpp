@@ -315,12 +315,13 @@ void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n, 
   streamed_part past;
   if (mode.streaming) past = begin_streaming(static_cast<const T*>(result), n);
   detail::accumulator<T> machine{{}, places, 0, nullptr, nullptr};
+  detail::accumulator_places<T> here;  // where a part of a block is, which runs in `memory`
   for (std::int64_t i = 0; i < n;) {
     const std::int64_t count = i < past.begin ? past.begin : std::min(n - i, elements);
     const bool whole = count == elements;
-    const detail::accumulator_places<T> here = places;
     machine.streamed = whole && past.any() ? places[leaves] : nullptr;
     if (!whole) {
+      here = places;
       for (std::size_t k = 0; k < leaves; ++k) {
         if (step[k] == 0) continue;
         std::copy_n(here[k], count, memory[k]);

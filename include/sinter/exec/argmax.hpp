@@ -92,15 +92,11 @@ void argmax_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t ro
 }
 
 template <class T>
-void argmax_whole_rows(std::int64_t rows, std::int64_t n, const void* x, std::int64_t row_step,
-                       void* results, std::int64_t result_step) {
-  const auto* from = static_cast<const std::byte*>(x);
-  auto* to = static_cast<std::byte*>(results);
+constexpr whole_rows_function argmax_whole_rows() {
   if constexpr (Floating<T>)
-    for (; n > 0 && rows >= lanes<T>;
-         rows -= lanes<T>, from += lanes<T> * row_step, to += lanes<T> * result_step)
-      argmax_rows_of_register<T>(n, from, row_step, to, result_step);
-  rows_one_by_one<&argmax_whole_row<T>>(rows, n, from, row_step, to, result_step);
+    return &rows_by_registers<lanes<T>, &argmax_rows_of_register<T>, &argmax_whole_row<T>>;
+  else
+    return &rows_one_by_one<&argmax_whole_row<T>>;
 }
 
 template <class T>

@@ -9,6 +9,10 @@
 
 namespace sinter::inline SINTER_ABI::exec {
 
-constexpr std::size_t round_to_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+inline constexpr std::size_t line_bytes = 64;
+
+constexpr std::size_t round_to_lines(std::size_t bytes) {
+  return (bytes + line_bytes - 1) / line_bytes * line_bytes;
+}
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -16,6 +16,22 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
+template <std::size_t Size>
+using size_constant = std::integral_constant<std::size_t, Size>;
+
+// f(size_constant) for elements of so many bytes.
+template <class F>
+[[gnu::always_inline]] inline void for_size(std::size_t element_size, F f) {
+  if (element_size == 1)
+    f(size_constant<1>{});
+  else if (element_size == 2)
+    f(size_constant<2>{});
+  else if (element_size == 4)
+    f(size_constant<4>{});
+  else
+    f(size_constant<8>{});
+}
+
 // Elements go through memcpy: a float read through an integer pointer would break the aliasing
 // rules.
 template <std::size_t Size, std::int64_t Stride>
@@ -144,15 +160,11 @@ inline void strided_load(std::int64_t n, const void* from, std::int64_t stride,
   auto* target = static_cast<std::byte*>(to);
   if (stride == 1) {
     std::memcpy(target, source, static_cast<std::size_t>(n) * element_size);
-  } else if (element_size == 1) {
-    detail::load_elements<1>(n, source, stride, target);
-  } else if (element_size == 2) {
-    detail::load_elements<2>(n, source, stride, target);
-  } else if (element_size == 4) {
-    detail::load_elements<4>(n, source, stride, target);
-  } else {
-    detail::load_elements<8>(n, source, stride, target);
+    return;
   }
+  detail::for_size(element_size, [&]<std::size_t Size>(detail::size_constant<Size>) {
+    detail::load_elements<Size>(n, source, stride, target);
+  });
 }
 
 /// to[i * stride] = from[i] for i in [0, n).
@@ -184,14 +196,9 @@ inline void spread(std::int64_t rows, std::int64_t width, const void* from, std:
                    std::size_t element_size, void* to) {
   const auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
-  if (element_size == 1)
-    detail::spread_elements<1>(rows, width, source, step, target);
-  else if (element_size == 2)
-    detail::spread_elements<2>(rows, width, source, step, target);
-  else if (element_size == 4)
-    detail::spread_elements<4>(rows, width, source, step, target);
-  else
-    detail::spread_elements<8>(rows, width, source, step, target);
+  detail::for_size(element_size, [&]<std::size_t Size>(detail::size_constant<Size>) {
+    detail::spread_elements<Size>(rows, width, source, step, target);
+  });
 }
 
 /// to[j * to_stride + i] = from[i * from_stride + j] for i in [0, rows), j in [0, columns): writes
@@ -202,14 +209,9 @@ inline void transpose_copy(std::int64_t rows, std::int64_t columns, const void* 
                            std::int64_t to_stride) {
   const auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
-  if (element_size == 1)
-    detail::transpose_elements<1>(rows, columns, source, from_stride, target, to_stride);
-  else if (element_size == 2)
-    detail::transpose_elements<2>(rows, columns, source, from_stride, target, to_stride);
-  else if (element_size == 4)
-    detail::transpose_elements<4>(rows, columns, source, from_stride, target, to_stride);
-  else
-    detail::transpose_elements<8>(rows, columns, source, from_stride, target, to_stride);
+  detail::for_size(element_size, [&]<std::size_t Size>(detail::size_constant<Size>) {
+    detail::transpose_elements<Size>(rows, columns, source, from_stride, target, to_stride);
+  });
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -18,7 +18,8 @@
 
 namespace sinter::inline SINTER_ABI::exec {
 
-/// Rows that are reduced by the command that computes them, if there is one for both.
+/// Rows of so many elements and more are reduced by the command that computes them, where there is
+/// one for both; see reduces_rows_together.
 inline constexpr std::int64_t shortest_row_alone = 128;
 
 class step_emitter {

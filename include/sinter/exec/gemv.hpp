@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce_lanes.hpp>
@@ -35,15 +34,9 @@ void dot_rows(std::int64_t k, const T* matrix, std::int64_t stride, const T* x, 
   }
   // The rest, one register at a time, the last one padded with zeros.
   for (; p < k; p += lanes<T>) {
-    const auto bytes =
-        static_cast<std::size_t>(std::min<std::int64_t>(lanes<T>, k - p)) * sizeof(T);
-    alignas(64) T part[static_cast<std::size_t>(lanes<T>)] = {};
-    std::memcpy(part, x + p, bytes);
-    const simd<T> here = load<T>(part);
-    for (int r = 0; r < R; ++r) {
-      std::memcpy(part, matrix + r * stride + p, bytes);
-      even[r] = fma<T>(load<T>(part), here, even[r]);
-    }
+    const simd<T> here = load_part<T>(x + p, k - p, T(0));
+    for (int r = 0; r < R; ++r)
+      even[r] = fma<T>(load_part<T>(matrix + r * stride + p, k - p, T(0)), here, even[r]);
   }
   for (int r = 0; r < R; ++r)
     sums[r] = reduce_lanes<T>(even[r] + odd[r], [](simd<T> a, simd<T> b) { return a + b; });

@@ -126,13 +126,13 @@ constexpr int lanes_of() {
 template <monoid M, class T>
 constexpr reduction_kernels reduction_of() {
   if constexpr (M == monoid::argmax)
-    return {&argmax_row<T>,    &argmax_whole_row<T>,    &argmax_whole_rows<T>,
+    return {&argmax_row<T>,    &argmax_whole_row<T>,    argmax_whole_rows<T>(),
             &argmax_column<T>, &argmax_combine<T>,      &argmax_identity<T>,
             &argmax_finish<T>, sizeof(argmax_state<T>), 1};
   else
     return {&row_kernel<M, T>,
             &whole_row_kernel<M, T>,
-            &whole_rows_kernel<M, T>,
+            whole_rows_kernel<M, T>(),
             &column_kernel<M, T>,
             &combine_kernel<M, accumulator_type<M, T>>,
             &identity_kernel<M, accumulator_type<M, T>>,

@@ -259,17 +259,24 @@ void reduce_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t ro
   for (int i = 0; i < lanes<T>; ++i) *reinterpret_cast<T*>(results + i * result_step) = each[i];
 }
 
-// Of short rows most of the time is the combining of lanes, and the wait for it.
-template <monoid M, class T>
-void whole_rows_kernel(std::int64_t rows, std::int64_t n, const void* x, std::int64_t row_step,
+// Rows by Several for as many as a register has lanes, the others by One.
+template <int Lanes, auto Several, whole_row_function One>
+void rows_by_registers(std::int64_t rows, std::int64_t n, const void* x, std::int64_t row_step,
                        void* results, std::int64_t result_step) {
   const auto* from = static_cast<const std::byte*>(x);
   auto* to = static_cast<std::byte*>(results);
+  for (; rows >= Lanes; rows -= Lanes, from += Lanes * row_step, to += Lanes * result_step)
+    Several(n, from, row_step, to, result_step);
+  rows_one_by_one<One>(rows, n, from, row_step, to, result_step);
+}
+
+// Of short rows most of the time is the combining of lanes, and the wait for it.
+template <monoid M, class T>
+constexpr whole_rows_function whole_rows_kernel() {
   if constexpr (Floating<T>)
-    for (; rows >= lanes<T>;
-         rows -= lanes<T>, from += lanes<T> * row_step, to += lanes<T> * result_step)
-      reduce_rows_of_register<M, T>(n, from, row_step, to, result_step);
-  rows_one_by_one<&whole_row_kernel<M, T>>(rows, n, from, row_step, to, result_step);
+    return &rows_by_registers<lanes<T>, &reduce_rows_of_register<M, T>, &whole_row_kernel<M, T>>;
+  else
+    return &rows_one_by_one<&whole_row_kernel<M, T>>;
 }
 
 }  // namespace detail

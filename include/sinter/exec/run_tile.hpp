@@ -237,7 +237,7 @@ class tile_runner {
   std::int64_t row_stride(std::size_t stream) const {
     if (height_ == 1) return 0;
     const std::int64_t stride = offset(stream, 1) - offset(stream, 0);
-    for (std::int64_t r = 2; r < height_; ++r)
+    for (std::int64_t r = 2; r < height_ && !even_; ++r)
       if (offset(stream, r) - offset(stream, r - 1) != stride) return 0;
     return stride;
   }

@@ -15,6 +15,7 @@
 
 #include <sinter/exec/bind_walk.hpp>
 #include <sinter/exec/bound_access.hpp>
+#include <sinter/exec/cache_lines.hpp>
 #include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/tile_analysis.hpp>
 #include <sinter/exec/tile_program.hpp>
@@ -205,7 +206,7 @@ class tile_schedule {
   bool gains_past_caches(const stream& s) const {
     const auto size = static_cast<std::int64_t>(s.element_size);
     const bool shares_lines = std::ranges::any_of(
-        s.outer, [&](std::int64_t step) { return step * size % ir::run_mode::line != 0; });
+        s.outer, [&](std::int64_t step) { return step * size % std::int64_t{line_bytes} != 0; });
     return !shares_lines || program.axes.columns * size >= shortest_streamed_row();
   }
 

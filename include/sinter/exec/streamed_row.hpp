@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <sinter/exec/cache_lines.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/simd.hpp>
 
@@ -25,7 +26,7 @@ struct streamed_part {
 /// through the caches, 384 and 642 where a row goes past them if it is aligned.)
 template <Floating T>
 [[gnu::always_inline]] inline streamed_part begin_streaming(const T* to, std::int64_t n) {
-  constexpr std::int64_t line = 64 / sizeof(T);
+  constexpr std::int64_t line = line_bytes / sizeof(T);
   const auto place = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) / sizeof(T));
   const std::int64_t begin = std::min(n, -place & (line - 1)),
                      end = begin + ((n - begin) & ~(line - 1));
