@@ -19,7 +19,9 @@ namespace detail {
 template <std::size_t Size>
 using size_constant = std::integral_constant<std::size_t, Size>;
 
-// f(size_constant) for elements of so many bytes.
+// f(size_constant) for elements of so many bytes. f captures by value: bytes that are written may
+// be those that a reference reads, again after each store (x - c over [100000,3]: 260 instead of
+// 164 µs).
 template <class F>
 [[gnu::always_inline]] inline void for_size(std::size_t element_size, F f) {
   if (element_size == 1)
@@ -162,7 +164,7 @@ inline void strided_load(std::int64_t n, const void* from, std::int64_t stride,
     std::memcpy(target, source, static_cast<std::size_t>(n) * element_size);
     return;
   }
-  detail::for_size(element_size, [&]<std::size_t Size>(detail::size_constant<Size>) {
+  detail::for_size(element_size, [=]<std::size_t Size>(detail::size_constant<Size>) {
     detail::load_elements<Size>(n, source, stride, target);
   });
 }
@@ -196,7 +198,7 @@ inline void spread(std::int64_t rows, std::int64_t width, const void* from, std:
                    std::size_t element_size, void* to) {
   const auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
-  detail::for_size(element_size, [&]<std::size_t Size>(detail::size_constant<Size>) {
+  detail::for_size(element_size, [=]<std::size_t Size>(detail::size_constant<Size>) {
     detail::spread_elements<Size>(rows, width, source, step, target);
   });
 }
@@ -209,7 +211,7 @@ inline void transpose_copy(std::int64_t rows, std::int64_t columns, const void* 
                            std::int64_t to_stride) {
   const auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
-  detail::for_size(element_size, [&]<std::size_t Size>(detail::size_constant<Size>) {
+  detail::for_size(element_size, [=]<std::size_t Size>(detail::size_constant<Size>) {
     detail::transpose_elements<Size>(rows, columns, source, from_stride, target, to_stride);
   });
 }
