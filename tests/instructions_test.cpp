@@ -293,6 +293,24 @@ TEST_CASE("truth values: inside a region and as its result") {
   CHECK(check_meaning(l.egraph, instructions) == 2);
 }
 
+TEST_CASE("a region of one op matches where its kernel reduces the result") {
+  graph g = bound_graph();
+  const value x = tensor_of(g, 0, matrix), y = tensor_of(g, 1, matrix);
+  const value summed = x * y, largest = x * x, stored = y * y;
+  graph pattern = bound_graph();
+  pattern.outputs.push_back(
+      {reduce(op::reduce_sum, tensor_of(pattern, 0, matrix) * tensor_of(pattern, 1, matrix), 2).id,
+       -1});
+  auto instructions = as_instructions(find_regions(pattern));
+  REQUIRE(instructions.size() == 1);
+  auto l = load(g, {reduce(op::reduce_sum, summed, 2), reduce(op::reduce_max, largest, 2), stored});
+  CHECK(planning::add_instructions(l.egraph, instructions) == 0);  // it has no kernel for a sum
+  instructions[0].sum = [](std::int64_t, run_mode, const void* const*, void*, void*, void*) {};
+  CHECK(planning::add_instructions(l.egraph, instructions) == 1);
+  CHECK(fused_nodes(l.egraph, class_of(l, summed)).size() == 1);
+  CHECK(check_meaning(l.egraph, instructions) == 1);
+}
+
 TEST_CASE("regions of a traced function with dynamic extents are found after binding") {
   graph traced;
   const dim rows = traced.dims.symbol(0), columns = traced.dims.symbol(1),

@@ -132,7 +132,7 @@ void check_sizes() {
     check_against_two_kernels<T>(maximum, exec::monoid::max, maximum.max, x, y);
   }
   for (std::int64_t rows : {1, 2, 7, 32})
-    for (std::int64_t columns : {0, 1, 5, 16, 17, 67, 1024, 1100}) {
+    for (std::int64_t columns : {0, 1, 5, 16, 17, 40, 64, 67, 1024, 1100}) {
       check_columns<T>(square, exec::monoid::sum, square.column_sum, rows, columns);
       check_columns<T>(square, exec::monoid::max, square.column_max, rows, columns);
       check_columns<T>(maximum, exec::monoid::sum, maximum.column_sum, rows, columns);

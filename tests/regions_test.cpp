@@ -313,6 +313,23 @@ TEST_CASE("a region knows which reductions take its result") {
   }
 }
 
+TEST_CASE("single nodes are regions where they are summed or the largest is looked for") {
+  graph g;
+  const dim rows = g.dims.symbol(0), columns = g.dims.symbol(1);
+  const value x = tensor_of(g, 0, {rows, columns}), y = tensor_of(g, 1, {rows, columns});
+  const std::int64_t first = 1 << 0, last = 1 << 1;
+  set_outputs(
+      g, {reduce(op::reduce_sum, x * y, first), reduce(op::reduce_max, unary(op::abs, x), last),
+          reduce(op::reduce_min, unary(op::exp, x), last), unary(op::sqrt, x), x - y});
+  const region_list found = find_regions(g);
+  REQUIRE(found.size() == 2);
+  for (const auto& r : found) {
+    CHECK(r.column_summed == (text(r) == "(mul 0 1)"));
+    CHECK(r.maximized == (text(r) == "(abs 0)"));
+    CHECK_FALSE(r.summed);
+  }
+}
+
 TEST_CASE("a region knows whether it is reduced along rows or down columns") {
   const auto first_region = [](std::int64_t axes) {
     graph g;

@@ -106,6 +106,12 @@ constexpr auto library_regions(dtype type) {
         inverse_deviation.add_node(op::add, inverse_deviation.add_node(op::mul, x, s), e);
     inverse_deviation.add_node(op::rsqrt, variance);
   }
+  // x * y, for its sum: a dot product.
+  ir::region product = empty;
+  {
+    const int x = product.add_leaf(false), y = product.add_leaf(false);
+    product.add_node(op::mul, x, y);
+  }
   // x^2 and x * s * y: the two halves of an RMS norm.
   ir::region square = empty;
   {
@@ -153,7 +159,7 @@ constexpr auto library_regions(dtype type) {
     out.behind = reduction;
     return out;
   };
-  return std::array<ir::traced_region, 18>{{{scale_shift},
+  return std::array<ir::traced_region, 19>{{{scale_shift},
                                             {multiply_then_add},
                                             behind(center_scale, ir::row_behind::deviations),
                                             {exp_shifted, true},
@@ -165,6 +171,7 @@ constexpr auto library_regions(dtype type) {
                                             {blend},
                                             behind(normalize, ir::row_behind::deviations),
                                             {inverse_deviation},
+                                            {product, true, false, true},
                                             {square, true},
                                             behind(scaled_product, ir::row_behind::squares),
                                             {squared_difference, true, false, true},

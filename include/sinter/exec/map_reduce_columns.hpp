@@ -107,6 +107,17 @@ struct rows_of_values {
     else
       return results_of(values[row])[0];
   }
+
+  // What M combines a register and those of columns [j, j + lanes) of the rows to.
+  template <monoid M, class T>
+  [[gnu::always_inline]] simd<T> add_to(simd<T> sum,
+                                        const std::array<leaf_pointers<R>, count>& leaf,
+                                        std::int64_t j) {
+    evaluate(leaf, j);
+#pragma GCC unroll 4
+    for (std::size_t row = 0; row < count; ++row) sum = combine<M>(sum, result(row));
+    return sum;
+  }
 };
 
 // The same of several rows, one after the other.
@@ -124,15 +135,39 @@ template <monoid M, ir::region R, class T>
       for (std::size_t row = 0; row < rows_at_once; ++row)
         __builtin_prefetch(reinterpret_cast<const std::byte*>(leaf[row][k] + j) + fetched[k]);
     }
-    values.evaluate(leaf, j);
-    simd<T> sum = load<T>(partial + j);
-#pragma GCC unroll 4
-    for (std::size_t row = 0; row < rows_at_once; ++row) sum = combine<M>(sum, values.result(row));
-    store<T>(partial + j, sum);
+    store<T>(partial + j, values.template add_to<M, T>(load<T>(partial + j), leaf, j));
   }
   unrolled<rows_at_once>([&](auto row) __attribute__((always_inline)) {
     add_row<M, R, T>(j, columns, leaf[row], partial);
   });
+}
+
+// Rows of so many registers and less are walked one register of columns after the other, whose sums
+// need not wait for what was stored four rows before. (sum(|x|, 0) over 20,000 rows of 16: 46 us
+// instead of 62.)
+inline constexpr std::int64_t narrow_registers = 4;
+
+// The rows [0, rows), a multiple of rows_at_once, of a block as narrow as that. leaves(row): the
+// leaves of a row.
+template <monoid M, ir::region R, class T, class Leaves>
+[[gnu::always_inline]] inline void add_narrow_rows(std::int64_t rows, std::int64_t columns,
+                                                   const Leaves& leaves, T* partial) {
+  std::int64_t j = 0;
+  for (; j + lanes<T> <= columns; j += lanes<T>) {
+    simd<T> sum = load<T>(partial + j);
+    for (std::int64_t row = 0; row < rows; row += rows_at_once) {
+      const std::array<leaf_pointers<R>, rows_at_once> leaf = leaves(row);
+      sum = rows_of_values<R>(leaf).template add_to<M, T>(sum, leaf, j);
+    }
+    store<T>(partial + j, sum);
+  }
+  if (j == columns) return;
+  for (std::int64_t row = 0; row < rows; row += rows_at_once) {
+    const std::array<leaf_pointers<R>, rows_at_once> leaf = leaves(row);
+    unrolled<rows_at_once>([&](auto each) __attribute__((always_inline)) {
+      add_row<M, R, T>(j, columns, leaf[each], partial);
+    });
+  }
 }
 
 }  // namespace detail
@@ -140,8 +175,9 @@ template <monoid M, ir::region R, class T>
 /// Evaluates region R over a block of rows, at most column_block_rows of them, and combines the
 /// results into one accumulator per column; see ir::map_reduce_columns_function. The same bits as
 /// map_kernel<R> for every row and then the column reduction of M. Four rows are
-/// walked from their beginning to their end, as the hardware's prefetchers follow them; strips of 4
-/// registers down the rows take a tenth longer over 16 MB. Allocates nothing.
+/// walked from their beginning to their end, as the hardware's prefetchers follow them, unless they
+/// are narrow; strips of 4 registers down long rows take a tenth longer over 16 MB. Allocates
+/// nothing.
 template <monoid M, ir::region R>
 void map_reduce_columns_kernel(std::int64_t rows, std::int64_t columns, const void* const* operands,
                                void* accumulator) {
@@ -158,15 +194,19 @@ void map_reduce_columns_kernel(std::int64_t rows, std::int64_t columns, const vo
     const auto leaves = [&](std::int64_t row) __attribute__((always_inline)) {
       return detail::leaves_from<R>(operands + row * R.leaf_count, first);
     };
-    std::int64_t row = 0;
-    if (rows >= detail::rows_at_once) {
+    const auto four_rows = [&](std::int64_t row) __attribute__((always_inline)) {
+      return std::array{leaves(row), leaves(row + 1), leaves(row + 2), leaves(row + 3)};
+    };
+    const std::int64_t grouped = rows - rows % detail::rows_at_once;
+    if (width <= detail::narrow_registers * lanes<T>) {
+      detail::add_narrow_rows<M, R, T>(grouped, width, four_rows, partial);
+    } else if (grouped > 0) {
       const auto fetched = detail::fetch_distances_of<R>(operands, width);
-      for (; row + detail::rows_at_once <= rows; row += detail::rows_at_once)
-        detail::add_rows<M, R, T>(width,
-                                  {leaves(row), leaves(row + 1), leaves(row + 2), leaves(row + 3)},
-                                  fetched, partial);
+      for (std::int64_t row = 0; row < grouped; row += detail::rows_at_once)
+        detail::add_rows<M, R, T>(width, four_rows(row), fetched, partial);
     }
-    for (; row < rows; ++row) detail::add_row<M, R, T>(0, width, leaves(row), partial);
+    for (std::int64_t row = grouped; row < rows; ++row)
+      detail::add_row<M, R, T>(0, width, leaves(row), partial);
     std::int64_t j = 0;
     for (; j + lanes<T> <= width; j += lanes<T>)
       detail::accumulate<M, T>(load<T>(partial + j), target + first + j);

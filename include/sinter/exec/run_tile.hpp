@@ -252,7 +252,7 @@ class tile_runner {
     for (std::size_t k = 0; k < static_cast<std::size_t>(c.operand_count); ++k) {
       std::byte* const first = address(operands[k], 0);
       out.pointers[k] = first;
-      if (rows > 1) out.steps[k] = address(operands[k], 1) - first;
+      out.steps[k] = rows > 1 ? address(operands[k], 1) - first : 0;
     }
     return out;
   }
@@ -495,13 +495,18 @@ class tile_runner {
         column_accumulators_ + static_cast<std::size_t>(column_) * r.kernels->accumulator_bytes;
     std::array<const void*, ir::region::max_leaves * column_block_rows> pointers;
     const auto count = static_cast<std::size_t>(c.operand_count);
-    for_each_row(c, operands, height_, [&](const void* const* from, std::int64_t row) {
-      const std::int64_t in_block = row % column_block_rows;
+    const row_operands at = first_row(c, operands, height_);
+    // Operand by operand: of a row's few pointers compilers make a call of memcpy, which reads what
+    // was only just written (sum(x y) over 20,000 rows of 16: 197 us so, 81 by operands).
+    for (std::int64_t first = 0; first < height_; first += column_block_rows) {
+      const std::int64_t rows = std::min(column_block_rows, height_ - first);
       for (std::size_t k = 0; k < count; ++k)
-        pointers[static_cast<std::size_t>(in_block) * count + k] = from[k];
-      if (in_block + 1 == column_block_rows || row + 1 == height_)
-        both(in_block + 1, width_, pointers.data(), to);
-    });
+        for (std::int64_t row = 0; row < rows; ++row)
+          pointers[static_cast<std::size_t>(row) * count + k] =
+              even_ ? static_cast<const std::byte*>(at.pointers[k]) + (first + row) * at.steps[k]
+                    : address(operands[k], first + row);
+      both(rows, width_, pointers.data(), to);
+    }
   }
 
   const tile_program& p_;

@@ -120,6 +120,10 @@ class region_finder {
     bool live = false, root = false, cut = false, shared = false;
     bool summed = false, maximized = false;  // by a reduction
     bool column_summed = false, column_maximized = false;
+
+    constexpr bool is_reduced() const {
+      return summed || maximized || column_summed || column_maximized;
+    }
   };
 
   struct cone {
@@ -326,7 +330,8 @@ class region_finder {
   // ---- regions
 
   constexpr void add(const cone& c) {
-    if (c.count < 2) return;  // micro-ops do single nodes
+    const node_facts& root = at(c.nodes[0]);
+    if (c.count < 2 && !root.is_reduced()) return;  // micro-ops do single nodes
     const region structure = canonical(written_out(c));
     const std::uint32_t all_scalar = (1u << structure.leaf_count) - 1;
     if (structure.scalar_leaves == all_scalar) return;
@@ -335,7 +340,6 @@ class region_finder {
     for (dim d : g_[c.nodes[0]].shape)
       elements *= d.is_constant() ? static_cast<double>(d.constant()) : nominal_extent;
     if (elements <= 1) return;
-    const node_facts& root = at(c.nodes[0]);
     for (found& f : found_) {
       if (!(static_cast<const region&>(f.what) == structure)) continue;
       f.what.summed = f.what.summed || root.summed;
@@ -384,9 +388,9 @@ class region_finder {
 /// limits of a region was cut. A node that several regions need is part of each; if it is
 /// expensive, there are also a region of its own and regions that read it. Constants, other rank-0
 /// nodes and broadcasts along the last axis are scalar leaves. stop_gradient, and broadcasts of
-/// element-wise values that may turn out to be none, are looked through. Single nodes and regions
-/// of scalars are left out.
-/// `may_fuse`: which of the element-wise ops regions may have.
+/// element-wise values that may turn out to be none, are looked through. Regions of scalars are
+/// left out, and single nodes unless they are reduced. `may_fuse`: which of the element-wise ops
+/// regions may have.
 constexpr region_list find_regions(
     const graph& traced, bool (*may_fuse)(op) = [](op) { return true; }) {
   if (traced.failed()) return {};

@@ -41,6 +41,8 @@ class class_index {
       const ir::node& n = graph.language().terms()[term];
       entries_[id] = {&n.shape, n.type, graph.data(id).is_constant, stored_elsewhere(id)};
     }
+    mark_reduced(ir::op::reduce_sum, &entry::summed);
+    mark_reduced(ir::op::reduce_max, &entry::maximized);
   }
 
   struct entry {
@@ -48,6 +50,13 @@ class class_index {
     dtype type{};
     bool is_constant = false;
     bool is_operand = false;  // known without element-wise work
+    bool summed = false, maximized = false;
+
+    // Is it reduced as a kernel of the instruction does on the way?
+    bool is_reduced_by(const ir::instruction& i) const {
+      return (summed && (i.sum != nullptr || i.column_sum != nullptr)) ||
+             (maximized && (i.max != nullptr || i.column_max != nullptr));
+    }
   };
 
   const entry& operator[](class_id id) const { return entries_[id]; }
@@ -71,6 +80,12 @@ class class_index {
       if (!ir::is_elementwise(code) && code != ir::op::broadcast_to) return true;
     }
     return false;
+  }
+
+  void mark_reduced(ir::op reduction, bool entry::*mark) {
+    for (eqsat::node_id id : graph_.nodes_by_operator(static_cast<std::uint16_t>(reduction)))
+      if (!graph_.record(id).dead())
+        entries_[graph_.find(graph_.node(id).children[0])].*mark = true;
   }
 
   const tensor_egraph& graph_;
@@ -198,6 +213,8 @@ inline bool yields_truth(const ir::region& r, int node) {
 /// One match per instruction and class at most. A scalar leaf is bound to a rank-0 class, to a
 /// constant, or to a class that is a broadcast along the last axes of the root's shape (one value
 /// per row: the kernel must then be run row by row); another leaf to any class of the root's shape.
+/// A region of one op is nothing but that op unless its kernel reduces the result: it matches where
+/// that is wanted alone.
 /// The e-graph must be clean.
 inline std::vector<instruction_match> match_instructions(
     const tensor_egraph& graph, std::span<const ir::instruction> instructions) {
@@ -211,6 +228,7 @@ inline std::vector<instruction_match> match_instructions(
     const int last = r.node_count - 1;
     const dtype type = detail::yields_truth(r, last) ? dtype::boolean : r.type;
     const auto number = static_cast<std::uint32_t>(k);
+    const bool alone = r.node_count == 1;
     detail::region_matcher matcher(graph, classes, r);
     for (eqsat::node_id id : graph.nodes_by_operator(static_cast<std::uint16_t>(r.code(last)))) {
       if (graph.record(id).dead()) continue;
@@ -218,7 +236,8 @@ inline std::vector<instruction_match> match_instructions(
       const auto& known = classes[root];
       // A constant needs no kernel, and scalars are computed once.
       if (tried[root] == number + 1 || known.shape == nullptr || known.type != type ||
-          known.shape->empty() || known.is_constant)
+          known.shape->empty() || known.is_constant ||
+          (alone && !known.is_reduced_by(instructions[k])))
         continue;
       tried[root] = number + 1;
       if (const std::vector<class_id>* leaves = matcher.match(root))
