@@ -49,10 +49,9 @@ inline double custom_work(const ir::custom_op& custom, dtype type, const machine
 }
 
 // One element of a superinstruction: the same work, but only leaves and the result pass through
-// memory. One of a single op is chosen where its kernel reduces the result, which stays in
-// registers.
+// memory.
 inline double fused_work(const ir::region& r, const machine& m) {
-  double work = r.node_count > 1 ? m.tile_operand : 0;
+  double work = m.tile_operand;
   for (int k = 0; k < r.leaf_count; ++k)
     if (!r.is_scalar(k)) work += m.tile_operand;
   for (int i = 0; i < r.node_count; ++i)

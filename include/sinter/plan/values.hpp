@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <sinter/plan/op_work.hpp>
@@ -214,9 +215,12 @@ class value_graph {
       v.forms.push_back(std::move(f));
     }
     if (v.forms.empty()) return postponed_.push_back(id);
-    // Leaves first, then by work; the order is total, so the choice is the same on every run.
-    std::ranges::stable_sort(v.forms, {},
-                             [](const form& f) { return f.operands.empty() ? -1.0 : f.work; });
+    // Leaves first, then by work; the order is total, so the choice is the same on every run. A
+    // superinstruction of one op takes what its micro-op does, but reduces the result on the way:
+    // it comes first.
+    std::ranges::stable_sort(v.forms, {}, [](const form& f) {
+      return std::pair(f.operands.empty() ? -1.0 : f.work, f.fused < 0);
+    });
     if (v.forms.size() > forms_kept) v.forms.resize(forms_kept);
     number_[id] = size();
     values_.push_back(std::move(v));
