@@ -117,6 +117,22 @@ TEST_CASE("without recomputation what several nests need is stored once") {
   }
 }
 
+TEST_CASE("one op in front of a sum or a maximum is a superinstruction with it") {
+  const auto x = numbers(60, 33, 15), y = numbers(60, 33, 16);
+  const auto check = [&](auto f, const std::string& kernel) {
+    auto with = sn::fuse(f), without = sn::fuse(f, {.superinstructions = false});
+    CHECK(occurrences(with.explain(x, y), "fused{" + kernel + "}") == 1);
+    CHECK(occurrences(without.explain(x, y), "fused{") == 0);
+    CHECK(distance(with(x, y), without(x, y)) == 0);
+  };
+  check([](auto x, auto y) { return sn::sum(x * y, 1, true); }, "mul");
+  check([](auto x, auto y) { return sn::sum(x * y, 0, true); }, "mul");
+  check([](auto x, auto y) { return sn::max(sn::abs(x), 1, true) + sn::sum(y, 1, true); }, "abs");
+  // The least is no reduction that kernels have, and what is stored is not reduced.
+  auto plain = sn::fuse([](auto x, auto y) { return sn::min(sn::abs(x), 1, true) * y; });
+  CHECK(occurrences(plain.explain(x, y), "fused{") == 0);
+}
+
 TEST_CASE("without recomputation what one nest needs several times stays inside") {
   const auto f = [](auto x) { return sn::softmax(x); };
   const auto x = numbers(60, 33, 12);

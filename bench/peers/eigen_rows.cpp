@@ -36,6 +36,11 @@ side mse(const problem& p) {
   });
 }
 
+side dot(const problem& p) {
+  return side_with_result(
+      {}, [x = as_vector(p[0]), y = as_vector(p[1])](buffer& out) { *out.data() = (x * y).sum(); });
+}
+
 // What is reduced over columns goes row by row, so that memory is read in order: `colwise` takes
 // seven times as long.
 using row_array = Eigen::Array<float, 1, Eigen::Dynamic>;
@@ -80,6 +85,9 @@ sides eigen_rows() {
   return {{"softmax", softmax},
           {"layernorm", layernorm},
           {"mse_16m", mse},
+          {"dot_1m", dot},
+          {"softmax_16", softmax},
+          {"layernorm_1000", layernorm},
           {"batchnorm", batchnorm},
           {"logsumexp_axis0", logsumexp_columns},
           {"logsumexp_axis1", logsumexp_rows}};

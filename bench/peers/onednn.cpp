@@ -277,6 +277,8 @@ library onednn_library() {
            {"bias_relu", bias_relu},
            {"softmax", softmax},
            {"layernorm", layernorm},
+           {"softmax_16", softmax},
+           {"layernorm_1000", layernorm},
            {"batchnorm", batchnorm},
            {"linear_gelu", linear_gelu},
            {"mlp", mlp},

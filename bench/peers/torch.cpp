@@ -93,6 +93,10 @@ side mse(const problem& p) {
   return inference([x = view(p[0]), y = view(p[1])] { return at::mse_loss(x, y); });
 }
 
+side dot(const problem& p) {
+  return inference([x = view(p[0]), y = view(p[1])] { return at::dot(x, y); });
+}
+
 side batchnorm(const problem& p) {
   return inference([x = view(p[0])] {
     return at::batch_norm(x, {}, {}, {}, {}, /*training=*/true, 0.1, 1e-5, false);
@@ -262,6 +266,9 @@ library torch_library() {
            {"softmax", softmax},
            {"layernorm", layernorm},
            {"mse_16m", mse},
+           {"dot_1m", dot},
+           {"softmax_16", softmax},
+           {"layernorm_1000", layernorm},
            {"batchnorm", batchnorm},
            {"logsumexp_axis0", logsumexp<0>},
            {"logsumexp_axis1", logsumexp<1>},

@@ -193,6 +193,8 @@ library xtensor_library() {
            {"broadcast", broadcast},
            {"softmax", softmax},
            {"layernorm", layernorm},
+           {"softmax_16", softmax},
+           {"layernorm_1000", layernorm},
            {"mse_16m", mse},
            {"batchnorm", batchnorm},
            {"logsumexp_axis0", logsumexp_columns},

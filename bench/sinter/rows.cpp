@@ -24,6 +24,11 @@ side mse(const problem& p) {
                      tensor_of<1>(p[0]), tensor_of<1>(p[1]));
 }
 
+side dot(const problem& p) {
+  return sinter_side([](auto x, auto y) { return sn::sum(x * y); }, sn::tensor<float, 0>(),
+                     tensor_of<1>(p[0]), tensor_of<1>(p[1]));
+}
+
 side batchnorm(const problem& p) {
   return sinter_side(
       [](auto x) { return (x - sn::mean(x, 0, true)) * sn::rsqrt(sn::var(x, 0, true) + 1e-5f); },
@@ -42,6 +47,9 @@ sides sinter_rows() {
   return {{"softmax", softmax},
           {"layernorm", layernorm},
           {"mse_16m", mse},
+          {"dot_1m", dot},
+          {"softmax_16", softmax},
+          {"layernorm_1000", layernorm},
           {"batchnorm", batchnorm},
           {"logsumexp_axis0", logsumexp<0>},
           {"logsumexp_axis1", logsumexp<1>}};
