@@ -125,11 +125,11 @@ TEST_CASE("one op in front of a sum or a maximum is a superinstruction with it")
     CHECK(occurrences(without.explain(x, y), "fused{") == 0);
     CHECK(distance(with(x, y), without(x, y)) == 0);
   };
-  check([](auto x, auto y) { return sn::sum(x * y, 1, true); }, "mul");
-  check([](auto x, auto y) { return sn::sum(x * y, 0, true); }, "mul");
-  check([](auto x, auto y) { return sn::max(sn::abs(x), 1, true) + sn::sum(y, 1, true); }, "abs");
+  check([](auto a, auto b) { return sn::sum(a * b, 1, true); }, "mul");
+  check([](auto a, auto b) { return sn::sum(a * b, 0, true); }, "mul");
+  check([](auto a, auto b) { return sn::max(sn::abs(a), 1, true) + sn::sum(b, 1, true); }, "abs");
   // The least is no reduction that kernels have, and what is stored is not reduced.
-  auto plain = sn::fuse([](auto x, auto y) { return sn::min(sn::abs(x), 1, true) * y; });
+  auto plain = sn::fuse([](auto a, auto b) { return sn::min(sn::abs(a), 1, true) * b; });
   CHECK(occurrences(plain.explain(x, y), "fused{") == 0);
 }
 
