@@ -218,8 +218,12 @@ class value_graph {
     // Leaves first, then by work; the order is total, so the choice is the same on every run. A
     // superinstruction of one op takes what its micro-op does, but reduces the result on the way:
     // it comes first.
-    std::ranges::stable_sort(v.forms, {}, [](const form& f) {
-      return std::pair(f.operands.empty() ? -1.0 : f.work, f.fused < 0);
+    const auto is_one_op = [&](const form& f) {
+      return f.fused >= 0 &&
+             instructions_[static_cast<std::size_t>(f.fused)].structure.node_count == 1;
+    };
+    std::ranges::stable_sort(v.forms, {}, [&](const form& f) {
+      return std::pair(f.operands.empty() ? -1.0 : f.work, !is_one_op(f));
     });
     if (v.forms.size() > forms_kept) v.forms.resize(forms_kept);
     number_[id] = size();
