@@ -120,7 +120,17 @@ struct rows_of_values {
   }
 };
 
-// The same of several rows, one after the other.
+// add_row for several rows, one after the other.
+template <monoid M, ir::region R, class T>
+[[gnu::always_inline]] inline void add_each_row(
+    std::int64_t j, std::int64_t columns, const std::array<leaf_pointers<R>, rows_at_once>& leaf,
+    T* partial) {
+  unrolled<rows_at_once>([&](auto row) __attribute__((always_inline)) {
+    add_row<M, R, T>(j, columns, leaf[row], partial);
+  });
+}
+
+// All columns of several rows, which are walked together.
 template <monoid M, ir::region R, class T>
 [[gnu::always_inline]] inline void add_rows(std::int64_t columns,
                                             const std::array<leaf_pointers<R>, rows_at_once>& leaf,
@@ -137,9 +147,7 @@ template <monoid M, ir::region R, class T>
     }
     store<T>(partial + j, values.template add_to<M, T>(load<T>(partial + j), leaf, j));
   }
-  unrolled<rows_at_once>([&](auto row) __attribute__((always_inline)) {
-    add_row<M, R, T>(j, columns, leaf[row], partial);
-  });
+  add_each_row<M, R, T>(j, columns, leaf, partial);
 }
 
 // Rows of so many registers and less are walked one register of columns after the other, whose sums
@@ -147,8 +155,8 @@ template <monoid M, ir::region R, class T>
 // instead of 62.)
 inline constexpr std::int64_t narrow_registers = 4;
 
-// The rows [0, rows), a multiple of rows_at_once, of a block as narrow as that. leaves(row): the
-// leaves of a row.
+// The rows [0, rows), a multiple of rows_at_once, of a block as narrow as that. leaves(row): those
+// of rows_at_once rows from there on.
 template <monoid M, ir::region R, class T, class Leaves>
 [[gnu::always_inline]] inline void add_narrow_rows(std::int64_t rows, std::int64_t columns,
                                                    const Leaves& leaves, T* partial) {
@@ -156,18 +164,14 @@ template <monoid M, ir::region R, class T, class Leaves>
   for (; j + lanes<T> <= columns; j += lanes<T>) {
     simd<T> sum = load<T>(partial + j);
     for (std::int64_t row = 0; row < rows; row += rows_at_once) {
-      const std::array<leaf_pointers<R>, rows_at_once> leaf = leaves(row);
+      const auto leaf = leaves(row);
       sum = rows_of_values<R>(leaf).template add_to<M, T>(sum, leaf, j);
     }
     store<T>(partial + j, sum);
   }
   if (j == columns) return;
-  for (std::int64_t row = 0; row < rows; row += rows_at_once) {
-    const std::array<leaf_pointers<R>, rows_at_once> leaf = leaves(row);
-    unrolled<rows_at_once>([&](auto each) __attribute__((always_inline)) {
-      add_row<M, R, T>(j, columns, leaf[each], partial);
-    });
-  }
+  for (std::int64_t row = 0; row < rows; row += rows_at_once)
+    add_each_row<M, R, T>(j, columns, leaves(row), partial);
 }
 
 }  // namespace detail

@@ -389,8 +389,8 @@ class region_finder {
 /// expensive, there are also a region of its own and regions that read it. Constants, other rank-0
 /// nodes and broadcasts along the last axis are scalar leaves. stop_gradient, and broadcasts of
 /// element-wise values that may turn out to be none, are looked through. Regions of scalars are
-/// left out, and single nodes unless they are reduced. `may_fuse`: which of the element-wise ops
-/// regions may have.
+/// left out, and single nodes unless they are reduced.
+/// `may_fuse`: which of the element-wise ops regions may have.
 constexpr region_list find_regions(
     const graph& traced, bool (*may_fuse)(op) = [](op) { return true; }) {
   if (traced.failed()) return {};

@@ -54,8 +54,10 @@ class class_index {
 
     // Is it reduced as a kernel of the instruction does on the way?
     bool is_reduced_by(const ir::instruction& i) const {
-      return (summed && (i.sum != nullptr || i.column_sum != nullptr)) ||
-             (maximized && (i.max != nullptr || i.column_max != nullptr));
+      const auto has = [&](ir::op reduction) {
+        return i.reduced_by(reduction) != nullptr || i.columns_reduced_by(reduction) != nullptr;
+      };
+      return (summed && has(ir::op::reduce_sum)) || (maximized && has(ir::op::reduce_max));
     }
   };
 
@@ -214,8 +216,7 @@ inline bool yields_truth(const ir::region& r, int node) {
 /// constant, or to a class that is a broadcast along the last axes of the root's shape (one value
 /// per row: the kernel must then be run row by row); another leaf to any class of the root's shape.
 /// A region of one op is nothing but that op unless its kernel reduces the result: it matches where
-/// that is wanted alone.
-/// The e-graph must be clean.
+/// that is wanted alone. The e-graph must be clean.
 inline std::vector<instruction_match> match_instructions(
     const tensor_egraph& graph, std::span<const ir::instruction> instructions) {
   std::vector<instruction_match> found;
