@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -450,29 +452,53 @@ TEST_CASE_TEMPLATE(
   });
 }
 
-TEST_CASE_TEMPLATE("cheap micro-ops take one value for as many as are wanted: the same bits", T,
-                   float, double) {
-  constexpr std::size_t longest = 130;
-  const std::vector<T> x = random_values<T>(longest, 3), y = random_values<T>(longest, 4);
-  const std::vector<T> all_x(longest, x[0]), all_y(longest, y[0]);
-  for (const op code : {op::add, op::sub, op::mul, op::div, op::maximum, op::minimum}) {
+TEST_CASE_TEMPLATE("micro-ops of floats in all modes: the same bits", T, float, double) {
+  constexpr std::size_t longest = 130, first = 5;
+  const std::vector<T> x = random_values<T>(longest, 3), y = random_values<T>(longest, 4),
+                       z = random_values<T>(longest, 5);
+  const std::vector<T> all_x(longest, x[0]), all_y(longest, y[0]), all_z(longest, z[0]);
+  int checked = 0;
+  const auto check = [&](op code, auto nothing) {
+    using out_type = decltype(nothing);
     const ir::map_rows_function run = kernels.map_rows_op(code, sn::dtype_of<T>);
     REQUIRE((run != nullptr));
+    ++checked;
     for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{64},
                                 std::size_t{65}, longest})
-      for (unsigned single = 0; single < 4; ++single) {
-        const void* operands[] = {x.data(), y.data()};
+      for (unsigned single = 0; single < 8; ++single) {
+        const void* operands[] = {x.data(), y.data(), z.data()};
         const void* whole[] = {(single & 1) != 0 ? all_x.data() : x.data(),
-                               (single & 2) != 0 ? all_y.data() : y.data()};
-        std::vector<T> got(longest, T(-123)), expected = got;
+                               (single & 2) != 0 ? all_y.data() : y.data(),
+                               (single & 4) != 0 ? all_z.data() : z.data()};
+        if (single >> ir::info(code).arity != 0 || (single == 1 && ir::info(code).arity == 1))
+          continue;
         const auto count = static_cast<std::int64_t>(n);
-        run({.count = count, .mode = {static_cast<std::uint16_t>(single), 0, 0, false}}, operands,
-            got.data());
-        kernels.micro_op(code, sn::dtype_of<T>)(count, whole, expected.data());
-        CHECK(same_bits(got, expected));
+        const auto all = std::make_unique<out_type[]>(longest);
+        kernels.micro_op(code, sn::dtype_of<T>)(count, whole, all.get());
+        for (const bool streaming : {false, true}) {
+          const auto got = std::make_unique<out_type[]>(longest + 2 * first);
+          std::fill_n(got.get(), longest + 2 * first, nothing);
+          run({.count = count, .mode = {static_cast<std::uint16_t>(single), 0, 0, streaming}},
+              operands, got.get() + first);
+          CHECK(std::memcmp(got.get() + first, all.get(), n * sizeof(out_type)) == 0);
+          CHECK(std::count(got.get(), got.get() + first, nothing) == std::ptrdiff_t{first});
+          CHECK(std::count(got.get() + first + n, got.get() + longest + 2 * first, nothing) ==
+                static_cast<std::ptrdiff_t>(longest + first - n));
+        }
       }
+  };
+  for (int i = 0; i < ir::op_count; ++i) {
+    const op code = static_cast<op>(i);
+    if (!exec::has_micro_op(code, sn::dtype_of<T>) || code == op::where || code == op::bitcast ||
+        code == op::stop_gradient)
+      continue;
+    if (ir::info(code).yields == ir::yields::boolean)
+      check(code, true);
+    else
+      check(code, T(-123));
   }
-  CHECK((kernels.map_rows_op(op::exp, sn::dtype_of<T>) == nullptr));
+  CHECK(checked > 30);
+  CHECK((kernels.map_rows_op(op::where, sn::dtype_of<T>) == nullptr));
   CHECK((kernels.map_rows_op(op::add, sn::dtype::i32) == nullptr));
 }
 
