@@ -123,7 +123,7 @@ struct number_accumulators {
   [[gnu::always_inline]] void add(const T* x) {
     simd<T> next[std::size_t{U}];
 #pragma GCC unroll 4
-    for (int u = 0; u < U; ++u) next[u] = load<T>(x + u * lanes<T>);
+    for (int u = 0; u < U; ++u) next[u] = keep<T>(load<T>(x + u * lanes<T>));
     if constexpr (U == 4)
       numbers = numbers & (are_numbers<T>(next[0], next[1]) & are_numbers<T>(next[2], next[3]));
     else
