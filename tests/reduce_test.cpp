@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <sinter/exec/reduce.hpp>
+#include <sinter/exec/row_moments.hpp>
 
 namespace reduce_test {
 
@@ -106,6 +107,40 @@ TEST_CASE_TEMPLATE("rows", T, std::uint8_t, std::int32_t, std::int64_t, float, d
       if (x[static_cast<std::size_t>(i)] > x[static_cast<std::size_t>(first)]) first = i;
     CHECK(argmax_of(n, x.data()) == first);
   }
+}
+
+TEST_CASE_TEMPLATE("deviations of many rows at once: the bits of each by itself", T, float,
+                   double) {
+  using limits = std::numeric_limits<T>;
+  const T special[] = {-T(0),
+                       T(1e30),
+                       limits::quiet_NaN(),
+                       limits::max(),
+                       -limits::infinity(),
+                       limits::denorm_min()};
+  const auto deviations = exec::deviations_of<T>().whole_rows_pair;
+  constexpr std::int64_t size = sizeof(T);
+  for (const std::int64_t rows : {0, 1, 7, 8, 15, 16, 17, 32, 45})
+    for (const std::int64_t n : {0, 1, 2, 3, 7, 8, 9, 16, 31, 32, 64, 65, 100, 131, 1100})
+      for (const std::int64_t pitch : {n, n + 3}) {
+        CAPTURE(rows);
+        CAPTURE(n);
+        std::vector<T> x = some_values<T>(rows * pitch + 1);
+        for (const int round : {0, 1}) {
+          std::vector<T> got(static_cast<std::size_t>(5 * rows + 8), T(77)), want = got;
+          deviations(rows, n, x.data(), pitch * size,
+                     {got.data(), 2 * size, got.data() + 2 * rows, 3 * size});
+          for (std::int64_t row = 0; row < rows; ++row)
+            deviations(1, n, x.data() + row * pitch, 0,
+                       {want.data() + 2 * row, 0, want.data() + 2 * rows + 3 * row, 0});
+          const auto is_same = [](T a, T b) {
+            return (a != a && b != b) || std::memcmp(&a, &b, sizeof a) == 0;
+          };
+          CHECK(std::equal(got.begin(), got.end(), want.begin(), is_same));
+          if (round == 0)
+            for (std::size_t i = 0; i < x.size(); i += 3) x[i] = special[i / 3 * 5 % 6];
+        }
+      }
 }
 
 TEST_CASE_TEMPLATE("many rows at once: the bits of each by itself", T, std::uint8_t, std::int32_t,

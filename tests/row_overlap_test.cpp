@@ -149,7 +149,8 @@ void check_against_two(row<T> own, row<T> reduced, std::size_t result_shift, boo
   code.run(n, operands, want.data());
   T want_first{}, want_second{}, first(11), second(11);
   if (is_norm) {
-    exec::deviations_of<T>().whole_row_pair(n, reduced.data(), &want_first, &want_second);
+    exec::deviations_of<T>().whole_rows_pair(1, n, reduced.data(), 0,
+                                             {&want_first, 0, &want_second, 0});
   } else {
     row<T> squares(n, 0);
     for (std::int64_t i = 0; i < n; ++i) squares[i] = reduced[i] * reduced[i];

@@ -303,11 +303,8 @@ class placed_tile {
         reduction(source).kernels->whole_rows(c.rows, c.elements, from[0], steps[0], to, to_step);
         return;
       case call_kind::reduce_pair: {
-        std::byte* const sum = at(c.operands + 1);
-        for_each_row([&](std::int64_t row, std::byte* deviations) {
-          reduction(source).kernels->whole_row_pair(c.elements, from[0], deviations,
-                                                    sum + row * steps[c.operands + 1]);
-        });
+        const pair_results both{to, to_step, at(c.operands + 1), steps[c.operands + 1]};
+        reduction(source).kernels->whole_rows_pair(c.rows, c.elements, from[0], steps[0], both);
         return;
       }
       case call_kind::move: move(c, from[0], steps[0], to, to_step); return;

@@ -89,9 +89,17 @@ using combine_function = void (*)(std::int64_t n, const void* other, void* accum
 using identity_function = void (*)(std::int64_t n, void* accumulator);
 /// Writes the results of n accumulators: their values, or the i64 positions of argmax.
 using finish_function = void (*)(std::int64_t n, const void* accumulator, void* result);
-/// The same for n contiguous elements x of a row, with both values that deviations have.
-using whole_row_pair_function = void (*)(std::int64_t n, const void* x, void* deviations,
-                                         void* sum);
+/// Where both values go that deviations of a row have, of each row so many bytes behind that of the
+/// row before.
+struct pair_results {
+  void* deviations;
+  std::int64_t deviations_step;
+  void* sums;
+  std::int64_t sums_step;
+};
+/// As whole_rows_function, with both values.
+using whole_rows_pair_function = void (*)(std::int64_t rows, std::int64_t n, const void* x,
+                                          std::int64_t row_step, const pair_results& results);
 
 /// All functions of one monoid for one dtype, with the size of its accumulator.
 struct reduction_kernels {
@@ -109,7 +117,7 @@ struct reduction_kernels {
   // Of deviations: what gives their other value, the sum, and whether squares are added without
   // being rounded before.
   finish_function finish_sum = nullptr;
-  whole_row_pair_function whole_row_pair = nullptr;
+  whole_rows_pair_function whole_rows_pair = nullptr;
   bool fuses_squares = false;
 };
 

@@ -18,33 +18,51 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
-// Of n elements whose distances from a shift, and the squares of these, sum up so; `share` is 1/n,
-// which does not have to wait.
+// Into row i of the results.
 template <Floating T>
-[[gnu::always_inline]] inline moments_state moments_about(std::int64_t n, T shift, T share, T sum,
-                                                          T squares) {
-  const simd<T> distances(sum);
-  const T deviations = fma<T>(mul<T>(distances, -share), distances, simd<T>(squares)).get(0);
+[[gnu::always_inline]] inline void write_moments(const moments_state& all, std::int64_t i,
+                                                 const pair_results& to) {
+  const auto write = [i](void* first, std::int64_t step, double value) {
+    *reinterpret_cast<T*>(static_cast<std::byte*>(first) + i * step) = static_cast<T>(value);
+  };
+  write(to.deviations, to.deviations_step, all.deviations);
+  write(to.sums, to.sums_step, all.whole_sum());
+}
+
+// Squared distances from the mean of n elements whose distances from a shift, and the squares of
+// these, sum up so, lane by lane and unchecked; `share` is 1/n, which does not have to wait.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> deviations_about(T share, simd<T> sum, simd<T> squares) {
+  return fma<T>(mul<T>(sum, -share), sum, squares);
+}
+
+template <Floating T>
+[[gnu::always_inline]] inline moments_state moments_about(std::int64_t n, T shift, T deviations,
+                                                          T sum, T squares) {
   return {static_cast<double>(n), static_cast<double>(shift), static_cast<double>(sum),
           static_cast<double>(checked_deviations(deviations, sum, squares))};
 }
 
-// The mean of the first elements of a block, or 0: see largest_shift.
+// What the shift of n elements, at most a block, is computed from: the first ones of many, or all.
 template <Floating T>
-[[gnu::always_inline]] inline T shift_of_block(std::int64_t n, const T* x) {
-  constexpr std::int64_t sample = moments_sample * lanes<T>;
-  T mean;
-  if (n >= sample) {
-    block_accumulators<monoid::sum, T> sums;
+inline constexpr std::int64_t most_sampled = moments_sample * lanes<T>;
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> sampled_sum(std::int64_t n, const T* x) {
+  if (n < most_sampled<T>) return reduce_to_register<monoid::sum, T>(n, x);
+  block_accumulators<monoid::sum, T> sums;
 #pragma GCC unroll 4
-    for (std::size_t u = 0; u < moments_sample; ++u)
-      sums.add(u, load<T>(x + static_cast<std::int64_t>(u) * lanes<T>));
-    mean = reduce_all<monoid::sum, T>(sums.all()) * (T(1) / T(sample));
-  } else {
-    mean = reduce_row<monoid::sum>(n, x) / static_cast<T>(n);
-  }
-  constexpr auto largest = static_cast<T>(largest_shift(dtype_of<T>, moments_block));
-  return std::abs(mean) <= largest ? mean : T(0);
+  for (std::size_t u = 0; u < moments_sample; ++u)
+    sums.add(u, load<T>(x + static_cast<std::int64_t>(u) * lanes<T>));
+  return sums.all();
+}
+
+// The mean of these, or 0: see largest_shift.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> shift_of_sample(std::int64_t n, simd<T> sum) {
+  const simd<T> mean = n < most_sampled<T> ? sum / simd<T>(static_cast<T>(n))
+                                           : mul<T>(sum, T(1) / static_cast<T>(most_sampled<T>));
+  const simd<T> largest(static_cast<T>(largest_shift(dtype_of<T>, moments_block)));
+  return select<T>(xsimd::abs(mean) <= largest, mean, simd<T>(T(0)));
 }
 
 // Moments of at least one element and at most a block. Sums are added up as reduce_row adds up a
@@ -52,12 +70,12 @@ template <Floating T>
 template <Floating T>
 class moments_block {
  public:
+  [[gnu::always_inline]] moments_block(std::int64_t n, const T* x, simd<T> shift)
+      : n_(n), x_(x), from_(shift), share_(T(1) / static_cast<T>(n)) {}
   [[gnu::always_inline]] moments_block(std::int64_t n, const T* x)
-      : n_(n),
-        x_(x),
-        shift_(shift_of_block(n, x)),
-        share_(T(1) / static_cast<T>(n)),
-        from_(shift_) {}
+      : moments_block(
+            n, x,
+            shift_of_sample<T>(n, simd<T>(reduce_all<monoid::sum, T>(sampled_sum<T>(n, x))))) {}
 
   // U registers from element i on: four at once, then those that are left one by one.
   template <int U>
@@ -66,18 +84,28 @@ class moments_block {
     for (std::size_t u = 0; u < U; ++u)
       add(u, load<T>(x_ + i + static_cast<std::int64_t>(u) * lanes<T>));
   }
+  [[gnu::always_inline]] void add_whole_registers() {
+    std::int64_t i = 0;
+    for (; i + 4 * lanes<T> <= n_; i += 4 * lanes<T>) add<4>(i);
+    for (; i + lanes<T> <= n_; i += lanes<T>) add<1>(i);
+  }
 
   // With the elements behind the last whole register.
-  [[gnu::always_inline]] moments_state all() const {
+  [[gnu::always_inline]] void all(simd<T>& sum, simd<T>& squares) const {
     const std::int64_t rest = n_ % lanes<T>;
-    simd<T> sum = sums_.all(), square = squares_.all();
+    sum = sums_.all(), squares = squares_.all();
     if (rest != 0) {
-      const simd<T> distance = load_part<T>(x_ + n_ - rest, rest, shift_) - from_;
+      const simd<T> distance = load_part<T>(x_ + n_ - rest, rest, from_.get(0)) - from_;
       sum = sum + distance;
-      square = fma<T>(distance, distance, square);
+      squares = fma<T>(distance, distance, squares);
     }
-    return moments_about<T>(n_, shift_, share_, reduce_all<monoid::sum, T>(sum),
-                            reduce_all<monoid::sum, T>(square));
+  }
+  [[gnu::always_inline]] moments_state all() const {
+    simd<T> sums, squares;
+    all(sums, squares);
+    const T sum = reduce_all<monoid::sum, T>(sums), square = reduce_all<monoid::sum, T>(squares);
+    const T deviations = deviations_about<T>(share_, simd<T>(sum), simd<T>(square)).get(0);
+    return moments_about<T>(n_, from_.get(0), deviations, sum, square);
   }
 
  private:
@@ -92,18 +120,46 @@ class moments_block {
 
   std::int64_t n_;
   const T* x_;
-  T shift_, share_;
   simd<T> from_;
+  T share_;
   block_accumulators<monoid::sum, T> sums_, squares_;
 };
 
 template <Floating T>
 moments_state block_moments(std::int64_t n, const T* x) {
   moments_block<T> block(n, x);
-  std::int64_t i = 0;
-  for (; i + 4 * lanes<T> <= n; i += 4 * lanes<T>) block.template add<4>(i);
-  for (; i + lanes<T> <= n; i += lanes<T>) block.template add<1>(i);
+  block.add_whole_registers();
   return block.all();
+}
+
+// Blocks of as many rows as a register has lanes, which are combined together: what waits for them
+// is most of the time of short rows. The same bits.
+template <Floating T>
+void moments_of_register(std::int64_t n, const std::byte* x, std::int64_t row_step,
+                         const pair_results& results) {
+  constexpr auto rows = static_cast<std::size_t>(lanes<T>);
+  const auto at = [&](int i) { return reinterpret_cast<const T*>(x + i * row_step); };
+  const auto together = [](const simd<T>* row) __attribute__((always_inline)) {
+    return reduce_each<T>(row, [](simd<T> a, simd<T> b) { return combine<monoid::sum>(a, b); });
+  };
+  simd<T> sum[rows], squares[rows];
+  for (int i = 0; i < lanes<T>; ++i) sum[place_of_lane<T>(i)] = sampled_sum<T>(n, at(i));
+  alignas(64) T shift[rows], each_sum[rows], each_squares[rows], deviations[rows];
+  store<T>(shift, shift_of_sample<T>(n, together(sum)));
+  for (int i = 0; i < lanes<T>; ++i) {
+    moments_block<T> block(n, at(i), simd<T>(shift[i]));
+    block.add_whole_registers();
+    block.all(sum[place_of_lane<T>(i)], squares[place_of_lane<T>(i)]);
+  }
+  const simd<T> all_sums = together(sum), all_squares = together(squares);
+  store<T>(each_sum, all_sums);
+  store<T>(each_squares, all_squares);
+  store<T>(deviations, deviations_about<T>(T(1) / static_cast<T>(n), all_sums, all_squares));
+  for (int i = 0; i < lanes<T>; ++i) {
+    const moments_state state =
+        moments_about<T>(n, shift[i], deviations[i], each_sum[i], each_squares[i]);
+    write_moments<T>(state, i, results);
+  }
 }
 
 template <Floating T>
@@ -117,20 +173,32 @@ void moments_row(std::int64_t n, const void* x, void* accumulator) {
 
 // Most rows are one block, whose values are the result.
 template <Floating T>
-void moments_whole_row_pair(std::int64_t n, const void* x, void* deviations, void* sum) {
-  moments_state all;
-  if (n > 0 && n <= reduce_block * lanes<T>)
-    all = block_moments(n, static_cast<const T*>(x));
-  else
-    moments_row<T>(n, x, &all);
-  *static_cast<T*>(deviations) = static_cast<T>(all.deviations);
-  *static_cast<T*>(sum) = static_cast<T>(all.whole_sum());
+void moments_whole_rows_pair(std::int64_t rows, std::int64_t n, const void* x,
+                             std::int64_t row_step, const pair_results& results) {
+  const auto* from = static_cast<const std::byte*>(x);
+  const bool are_blocks = n > 0 && n <= reduce_block * lanes<T>;
+  pair_results to = results;
+  const auto move = [&](std::int64_t by) {
+    rows -= by, from += by * row_step;
+    to.deviations = static_cast<std::byte*>(to.deviations) + by * to.deviations_step;
+    to.sums = static_cast<std::byte*>(to.sums) + by * to.sums_step;
+  };
+  for (; are_blocks && rows >= lanes<T>; move(lanes<T>))
+    moments_of_register<T>(n, from, row_step, to);
+  for (; rows > 0; move(1)) {
+    moments_state all;
+    if (are_blocks)
+      all = block_moments(n, reinterpret_cast<const T*>(from));
+    else
+      moments_row<T>(n, from, &all);
+    write_moments<T>(all, 0, to);
+  }
 }
 
 template <Floating T>
 void moments_whole_row(std::int64_t n, const void* x, void* deviations) {
   T sum;
-  moments_whole_row_pair<T>(n, x, deviations, &sum);
+  moments_whole_rows_pair<T>(1, n, x, 0, {deviations, 0, &sum, 0});
 }
 
 inline void moments_combine(std::int64_t n, const void* other, void* accumulator) {
@@ -171,7 +239,7 @@ constexpr reduction_kernels deviations_of() {
           sizeof(moments_state),
           lanes<T>,
           &detail::moments_finish_sum<T>,
-          &detail::moments_whole_row_pair<T>,
+          &detail::moments_whole_rows_pair<T>,
           has_fused_multiply_add};
 }
 

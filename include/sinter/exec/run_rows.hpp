@@ -104,7 +104,6 @@ class row_runner {
       const ir::instruction* fused;
       ir::map_reduce_function map_reduce;
       const reduction_kernels* reduction;
-      whole_row_pair_function whole_row_pair;
       const command* source;
     };
   };
@@ -298,7 +297,7 @@ class row_runner {
       out.to = add_place(out, c.target);
       out.mode = c.mode, out.map_reduce = c.reducing;
     } else if (r.sum.valid()) {
-      out.kind = call_kind::reduce_pair, out.whole_row_pair = r.kernels->whole_row_pair;
+      out.kind = call_kind::reduce_pair, out.reduction = r.kernels;
       out.to = add_place(out, r.sum);
     } else {
       out.reduction = r.kernels;
@@ -316,6 +315,9 @@ class row_runner {
                         reinterpret_cast<const void* const*>(at), at[c.to]);
     if (c.kind == call_kind::reduce)
       return c.reduction->whole_rows(rows, c.count, at[0], steps[0], at[c.result], steps[c.result]);
+    if (c.kind == call_kind::reduce_pair)
+      return c.reduction->whole_rows_pair(rows, c.count, at[0], steps[0],
+                                          {at[c.result], steps[c.result], at[c.to], steps[c.to]});
     if (c.kind == call_kind::store) {
       if (steps[c.to] == c.size && steps[0] == c.size) {
         std::memcpy(at[c.to], at[0], static_cast<std::size_t>(rows) * c.size);
@@ -348,7 +350,9 @@ class row_runner {
         c.map_reduce(count, c.mode, from, at[c.to], nullptr, at[c.result]);
         return;
       case call_kind::reduce: c.reduction->whole_row(count, *from, at[c.result]); return;
-      case call_kind::reduce_pair: c.whole_row_pair(count, *from, at[c.result], at[c.to]); return;
+      case call_kind::reduce_pair:
+        c.reduction->whole_rows_pair(1, count, *from, 0, {at[c.result], 0, at[c.to], 0});
+        return;
       case call_kind::store: std::memcpy(at[c.to], *from, c.size); return;
       case call_kind::other: tile_.execute(*c.source); return;
     }
