@@ -160,7 +160,7 @@ TEST_CASE("corrupted commands are refused, with their place") {
           {"operand 0: ", [](tile_program& p) { operand(p, command_kind::map).index += 1000; }},
           {"operand 0: elements of another size",
            [](tile_program& p) { operand(p, command_kind::map).element_size = 2; }},
-          {"operand 0: ",
+          {"mode: not as the operands say",
            [&](tile_program& p) { flip_class(operand(p, command_kind::map).extent); }},
           {"operand 0: nowhere",
            [](tile_program& p) { operand(p, command_kind::map).where = memory::none; }},

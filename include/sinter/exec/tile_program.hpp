@@ -259,15 +259,14 @@ inline bool is_scalar_leaf(const command& c, int k) {
 /// Does the kernel of a map take fewer values for operands that are not scalar by its structure?
 inline bool may_broadcast(const command& c) {
   return c.kind == command_kind::map && c.run_rows != nullptr &&
-         (c.fused == nullptr || ir::may_broadcast(c.fused->structure));
+         (c.fused == nullptr ? ir::info(c.code).arity > 1 : ir::may_broadcast(c.fused->structure));
 }
 
 /// Of a map: operands that are fewer values than the result though they are not scalar by the
 /// structure of its kernel, for run_mode::single.
 inline std::uint16_t broadcast_operands(const tile_program& p, const command& c) {
   unsigned out = 0;
-  if (c.kind != command_kind::map || c.run_rows == nullptr || c.target.extent != value_class::full)
-    return 0;
+  if (!may_broadcast(c) || c.target.extent != value_class::full) return 0;
   for (int k = 0; k < c.operand_count; ++k)
     if (!is_scalar_leaf(c, k) &&
         p.operands_of(c)[static_cast<std::size_t>(k)].extent != value_class::full)
