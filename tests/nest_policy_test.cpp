@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <sstream>
 #include <string>
@@ -131,6 +132,20 @@ TEST_CASE("one op in front of a sum or a maximum is a superinstruction with it")
   // The least is no reduction that kernels have, and what is stored is not reduced.
   auto plain = sn::fuse([](auto a, auto b) { return sn::min(sn::abs(a), 1, true) * b; });
   CHECK(occurrences(plain.explain(x, y), "fused{") == 0);
+}
+
+TEST_CASE("a truth value becomes 1 or 0 inside of a superinstruction") {
+  auto x = numbers(60, 33, 15), y = numbers(60, 33, 16);
+  x(0, 0) = y(1, 1) = std::numeric_limits<float>::quiet_NaN();
+  const auto check = [&](auto f, const std::string& kernel) {
+    auto with = sn::fuse(f), without = sn::fuse(f, {.superinstructions = false});
+    CHECK(occurrences(with.explain(x, y), "fused{" + kernel + "}") == 1);
+    CHECK(distance(with(x, y), without(x, y)) == 0);
+  };
+  check([](auto a, auto b) { return sn::sum(sn::cast<float>(a < b), 1, true); }, "less cast");
+  check([](auto a, auto b) { return sn::sum(sn::cast<float>(a < b), 0, true); }, "less cast");
+  check([](auto a, auto b) { return sn::abs(a) * sn::cast<float>(b > 0.25f); },
+        "abs less cast mul");
 }
 
 TEST_CASE("without recomputation what one nest needs several times stays inside") {

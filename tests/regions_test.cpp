@@ -220,7 +220,7 @@ TEST_CASE("dynamic extents: a broadcast that may be none is looked through") {
   CHECK(text(decided[0]) == "(tanh (add 0 1))");
 }
 
-TEST_CASE("truth values stay inside, casts and other dtypes are boundaries") {
+TEST_CASE("truth values stay inside, other dtypes are boundaries") {
   graph g;
   const symbolic_shape shape{dim(64)};
   const value x = tensor_of(g, 0, shape), y = tensor_of(g, 1, shape),
@@ -246,6 +246,22 @@ TEST_CASE("truth values stay inside, casts and other dtypes are boundaries") {
     else
       CHECK((is == "(add (mul 0 1) 2s)" || is == "(exp (mul 0 1s))"));
   }
+}
+
+TEST_CASE("a truth value may become a number of the dtype that it was computed from") {
+  graph g;
+  const symbolic_shape shape{dim(64)};
+  const value x = tensor_of(g, 0, shape), y = tensor_of(g, 1, shape),
+              mask = tensor_of(g, 2, shape, dtype::boolean);
+  const value less = elementwise(op::less, {x, y});
+  set_outputs(g,
+              {sum(cast(less, dtype::f32), 1), y * cast(elementwise(op::equal, {x, y}), dtype::f32),
+               unary(op::exp, cast(less, dtype::f64)), x * cast(mask, dtype::f32)});
+  const region_list found = find_regions(g);
+  CHECK(found.size() == 2);
+  CHECK(has(found, "(cast (less 0 1))"));
+  CHECK(has(found, "(mul (cast (equal 0 1)) 0)"));
+  for (const traced_region& r : found) CHECK(r.summed == (r.code(r.node_count - 1) == op::cast));
 }
 
 TEST_CASE("composites, single nodes, scalars and dead nodes give no regions") {

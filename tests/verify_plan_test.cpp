@@ -43,6 +43,9 @@ const std::vector<exported>& plans() {
                  b = filled(1, 12);
     auto map = sn::fuse([](auto p, auto q) { return sn::exp(p) * q + p; });
     out.push_back({"element-wise", map.export_plan(x, y)});
+    auto mask =
+        sn::fuse([](auto p, auto q) { return sn::sum(sn::abs(p) * sn::cast<float>(q > 0.5f), 1); });
+    out.push_back({"mask", mask.export_plan(x, y)});
     auto softmax = sn::fuse([](auto p) { return sn::softmax(p * 2.0f, -1); });
     out.push_back({"softmax", softmax.export_plan(x)});
     auto mlp = sn::fuse([](auto p, auto w1, auto b1, auto w2) {

@@ -148,8 +148,10 @@ inline element evaluate_region(const ir::region& r, const element* leaves) {
     const bool of_truths = r.code(i) != ir::op::where && ir::is_truth(r, r.operand(i, 0));
     const int arity = ir::info(r.code(i)).arity;
     value[static_cast<std::size_t>(r.leaf_count + i)] =
-        evaluate(r.code(i), of_truths ? dtype::boolean : r.type, in(0),
-                 arity > 1 ? in(1) : element{}, arity > 2 ? in(2) : element{});
+        r.code(i) == ir::op::cast
+            ? cast_element(dtype::boolean, r.type, in(0))
+            : evaluate(r.code(i), of_truths ? dtype::boolean : r.type, in(0),
+                       arity > 1 ? in(1) : element{}, arity > 2 ? in(2) : element{});
   }
   return value[static_cast<std::size_t>(r.leaf_count + r.node_count - 1)];
 }

@@ -54,7 +54,10 @@ template <ir::region R, int Node, class Values>
     return apply_where(values.template at<R.operand(Node, 0)>(u),
                        values.template at<R.operand(Node, 1)>(u),
                        values.template at<R.operand(Node, 2)>(u));
-  else if constexpr (arity == 1)
+  else if constexpr (code == ir::op::cast) {
+    using T = region_type<R>;
+    return select<T>(values.template at<R.operand(Node, 0)>(u), simd<T>(T(1)), simd<T>(T(0)));
+  } else if constexpr (arity == 1)
     return apply<code>(values.template at<R.operand(Node, 0)>(u));
   else if constexpr (arity == 2)
     return apply<code>(values.template at<R.operand(Node, 0)>(u),

@@ -123,7 +123,9 @@ class rewrite_writer {
       std::vector<int> in;
       for (int i = 0; i < ir::info(region.code(k)).arity; ++i)
         in.push_back(values[static_cast<std::size_t>(region.operand(k, i))]);
-      values.push_back(ir::append(out_.terms, region.code(k), in, {}, {}));
+      const std::int64_t type[] = {static_cast<std::int64_t>(region.type)};
+      const span<const std::int64_t> attributes(type, region.code(k) == ir::op::cast ? 1 : 0);
+      values.push_back(ir::append(out_.terms, region.code(k), in, attributes, {}));
     }
     return values.back();
   }

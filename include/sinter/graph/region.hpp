@@ -16,8 +16,8 @@ namespace sinter::inline SINTER_ABI::ir {
 // Operand k < leaf_count is a leaf, operand leaf_count + i is the result of node i; the last node
 // is the result. All leaves and the result have dtype `type` (a region that is a single comparison
 // or logical_not yields bool; inside a region bool values occur as results of comparisons and as
-// operands of where, bit_and, bit_or, bit_xor, logical_not). Leaves are numbered in the order of
-// their first use, nodes in post-order.
+// operands of where, bit_and, bit_or, bit_xor, logical_not and cast, which gives 1 and 0). Leaves
+// are numbered in the order of their first use, nodes in post-order.
 struct region {
   // 32 nodes hold Black-Scholes as users write it; beyond some 40 the kernel spills more than
   // fusing saves.

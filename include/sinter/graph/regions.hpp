@@ -189,9 +189,9 @@ class region_finder {
     } else if (n.code == op::broadcast_to) {
       const int below = at(g_.input(id, 0)).source;
       if (fusible(below) && !certainly_spreads(id)) own.source = below;
-    } else if (is_elementwise(n.code) && !is_conversion(n.code) && n.code != op::custom_map &&
+    } else if (is_elementwise(n.code) && n.code != op::bitcast && n.code != op::custom_map &&
                !n.shape.empty() && may_fuse_(n.code)) {
-      own.type = region_type(id);
+      own.type = n.code == op::cast ? type_of_truth_cast(id) : region_type(id);
       if (!fusible(id)) return;
       own.work = static_cast<double>(info(n.code).cost);
       for (int input : g_.inputs(n)) {
@@ -216,6 +216,13 @@ class region_finder {
       type = next;
     }
     return type;
+  }
+
+  // Of the casts, those of truth values back to the floats that they were computed from.
+  constexpr int type_of_truth_cast(int id) const {
+    return truth(g_.input(id, 0)) && region_type(id) == static_cast<int>(g_[id].type)
+               ? region_type(id)
+               : no_type;
   }
 
   constexpr void add_root(int id) {

@@ -61,6 +61,11 @@ double evaluate_region(const ir::region& r, const Leaf& leaf) {
     const auto operand = [&](int which) { return static_cast<std::size_t>(r.operand(i, which)); };
     const bool of_bools = is_bool[operand(0)] && code != ir::op::where;
     const auto value = [&](int which) { return values[operand(which)]; };
+    if (code == ir::op::cast) {  // of a truth value
+      values.push_back(value(0));
+      is_bool.push_back(false);
+      continue;
+    }
     values.push_back(rounded(r.type, ir::evaluate_scalar(code, of_bools ? dtype::boolean : r.type,
                                                          value(0), value(1), value(2))));
     is_bool.push_back(of_bools || code == ir::op::less || code == ir::op::less_equal ||

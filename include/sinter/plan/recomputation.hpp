@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -82,11 +83,25 @@ class recomputation {
       for (int k = 0; k < ir::info(r.code(node)).arity; ++k)
         operands.push_back(made[at(r.operand(node, k))]);
       // What rewriting made of it may have no e-node of its own any more.
-      const auto found = g_.graph().lookup(static_cast<std::uint16_t>(r.code(node)), 0, operands);
+      const std::optional<class_id> found = find_node(r, node, operands);
       if (!found) return;
       made.push_back(*found);
       add(g_.number(*found));
     }
+  }
+
+  std::optional<class_id> find_node(const ir::region& r, int node,
+                                    std::span<const class_id> operands) const {
+    const auto op = static_cast<std::uint16_t>(r.code(node));
+    if (r.code(node) != ir::op::cast) return g_.graph().lookup(op, 0, operands);
+    for (eqsat::node_id id : g_.graph().nodes_by_operator(op)) {
+      if (g_.graph().record(id).dead()) continue;
+      const class_id made = g_.graph().class_of(id);
+      if (g_.graph().find(g_.graph().node(id).children[0]) == operands[0] &&
+          g_.graph().language().terms()[g_.graph().data(made).term].type == r.type)
+        return made;
+    }
+    return std::nullopt;
   }
 
   bool takes_work(int v) const {
