@@ -228,8 +228,10 @@ template <Floating T, exponent Sign, table_powers Powers>
   return scale<T>(exp_near_zero<T>(subtract_log2<T, Sign>(limited, n)), n);
 }
 
-// 1 + e^x or 1 + e^-x. With the table of powers: infinity where e^x is more than 2^127, and
-// 1 where it is less than 2^-127; of NaN, any, so that what is divided by it has to be NaN then.
+// 1 + e^x or 1 + e^-x: infinity where e^x is more than 2^127 (without the table of powers 2^127.5),
+// and 1 where it is less than 2^-127. Of NaN, with the table, any, so that what is divided by it
+// has to be NaN then. No power is as small as to be scaled twice (`scale`): sigmoid of 4,096 f32 on
+// a Zen 3 takes 0.83 of the time with 1 + signed_exp(...).
 template <Floating T, exponent Sign>
 [[gnu::always_inline]] inline simd<T> one_plus_exp(simd<T> x) {
   if constexpr (has_table_of_powers<T>) {
@@ -242,7 +244,14 @@ template <Floating T, exponent Sign>
     const simd<T> nearly = subtract_multiple<T, Sign>(limited, n, log_2);
     return one_plus_power(shifted, nearly, fma<T>(n, lack, nearly));
   }
-  return simd<T>(T(1)) + signed_exp<T, Sign, table_powers::corrected>(x);
+  // 2^n is infinity at the end of the exponents.
+  constexpr bool narrow = sizeof(T) == 4, negative = Sign == exponent::negative;
+  constexpr T least = narrow ? T(-87.33) : T(-708.39), most = narrow ? T(88.73) : T(709.79);
+  const simd<T> limited = clamp<T>(x, negative ? -most : least, negative ? -least : most);
+  const simd<T> magic(float_format<T>::round_to_exponent);
+  const simd<T> shifted = fma<T>(limited, log2_e<T, Sign>, magic);
+  const simd<T> near_one = exp_near_zero<T>(subtract_log2<T, Sign>(limited, shifted - magic));
+  return fma<T>(power_of_two<T>(shifted), near_one, T(1));
 }
 
 // e^-x, to be computed with further: with the bound of exp, or with AVX-512 within 0.8 ULP.
@@ -283,7 +292,10 @@ template <Floating T>
 /// -87.3 (f64: -708); below it is 0 or off by less than the least normal number.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> sigmoid_denominator(simd<T> x) {
-  return simd<T>(T(1)) + detail::exp_of_negative<T>(x);
+  if constexpr (detail::has_table_of_powers<T>)  // NaN has to stay
+    return simd<T>(T(1)) + detail::exp_of_negative<T>(x);
+  else
+    return detail::one_plus_exp<T, detail::exponent::negative>(x);
 }
 
 /// What x / (1 + e^-x) divides by. The quotient is within 2.6 ULP for x >= -87.3 (f64: -708); below
