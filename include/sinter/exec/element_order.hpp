@@ -3,6 +3,7 @@
 // by side, four such groups in turn, blocks of 64 groups pairwise, the lanes last.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,7 +39,7 @@ class row_order {
   template <class F>
   element reduce(F with_one) const {
     const std::size_t whole = row_.size() / lanes_, rest = row_.size() % lanes_;
-    group all = halves(0, whole, with_one);
+    group all = blocks(whole, with_one);
     if (rest != 0)
       for (std::size_t i = 0; i < lanes_; ++i)
         all[i] = i < rest ? with_one(all[i], row_[whole * lanes_ + i])
@@ -52,13 +53,26 @@ class row_order {
     for (std::size_t i = 0; i < lanes_; ++i) to[i] = combine(m_, type_, to[i], x[i]);
   }
 
+  // Two runs of as many blocks become one; those that are left, the later ones first.
   template <class F>
-  group halves(std::size_t begin, std::size_t count, F with_one) const {
-    if (count <= block_groups) return block(begin, count, with_one);
-    const std::size_t half = (count / 2 + block_groups - 1) / block_groups * block_groups;
-    group front = halves(begin, half, with_one);
-    add(front, halves(begin + half, count - half, with_one));
-    return front;
+  group blocks(std::size_t count, F with_one) const {
+    struct run {
+      std::size_t blocks;
+      group all;
+    };
+    std::vector<run> runs;
+    const auto join = [&] {
+      const run behind = runs.back();
+      runs.pop_back();
+      add(runs.back().all, behind.all);
+      runs.back().blocks += behind.blocks;
+    };
+    for (std::size_t begin = 0; begin == 0 || begin < count; begin += block_groups) {
+      runs.push_back({1, block(begin, std::min(block_groups, count - begin), with_one)});
+      while (runs.size() > 1 && runs[runs.size() - 2].blocks == runs.back().blocks) join();
+    }
+    while (runs.size() > 1) join();
+    return runs.front().all;
   }
 
   // What is left of the last four groups goes to the first.
