@@ -344,6 +344,9 @@ TEST_CASE("single nodes are regions where they are summed or the largest is look
     CHECK(r.maximized == (text(r) == "(abs 0)"));
     CHECK_FALSE(r.summed);
   }
+  CHECK(find_regions(
+            g, [](op) { return true; }, false)
+            .size() == 0);  // nobody reduces there
 }
 
 TEST_CASE("a region knows whether it is reduced along rows or down columns") {

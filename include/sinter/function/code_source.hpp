@@ -40,8 +40,7 @@ program_code all_code() {
 template <class>
 program_code code_of(const ir::graph& g) {
   program_code out = all_code();
-  for (const ir::region& r : ir::find_regions(g, ir::has_accumulator_op)) {
-    if (r.node_count < 2) continue;  // steps reduce nothing, and a single one is a micro-op
+  for (const ir::region& r : ir::find_regions(g, ir::has_accumulator_op, false)) {
     const std::optional<ir::accumulator_program> steps = ir::accumulator_program_of(r);
     if (!steps) continue;
     out.steps.push_back(std::make_shared<const ir::accumulator_program>(*steps));

@@ -65,8 +65,11 @@ struct node_set {
 
 class region_finder {
  public:
-  constexpr region_finder(const graph& g, bool (*may_fuse)(op))
-      : g_(g), may_fuse_(may_fuse), facts_(static_cast<std::size_t>(g.size()), node_facts{}) {
+  constexpr region_finder(const graph& g, bool (*may_fuse)(op), bool reduces)
+      : g_(g),
+        may_fuse_(may_fuse),
+        reduces_(reduces),
+        facts_(static_cast<std::size_t>(g.size()), node_facts{}) {
     mark_live();
     for (int id = 0; id < g.size(); ++id)
       if (at(id).live) classify(id);
@@ -338,7 +341,7 @@ class region_finder {
 
   constexpr void add(const cone& c) {
     const node_facts& root = at(c.nodes[0]);
-    if (c.count < 2 && !root.is_reduced()) return;  // micro-ops do single nodes
+    if (c.count < 2 && !(reduces_ && root.is_reduced())) return;  // micro-ops do single nodes
     const region structure = canonical(written_out(c));
     const std::uint32_t all_scalar = (1u << structure.leaf_count) - 1;
     if (structure.scalar_leaves == all_scalar) return;
@@ -382,6 +385,7 @@ class region_finder {
 
   const graph& g_;
   bool (*may_fuse_)(op);
+  bool reduces_;
   flat_vector<node_facts> facts_;
   flat_vector<int> roots_;
   flat_vector<found> found_;
@@ -397,11 +401,12 @@ class region_finder {
 /// nodes and broadcasts along the last axis are scalar leaves. stop_gradient, and broadcasts of
 /// element-wise values that may turn out to be none, are looked through. Regions of scalars are
 /// left out, and single nodes unless they are reduced.
-/// `may_fuse`: which of the element-wise ops regions may have.
+/// `may_fuse`: which of the element-wise ops regions may have; `reduces`: do their kernels reduce
+/// the result on the way?
 constexpr region_list find_regions(
-    const graph& traced, bool (*may_fuse)(op) = [](op) { return true; }) {
+    const graph& traced, bool (*may_fuse)(op) = [](op) { return true; }, bool reduces = true) {
   if (traced.failed()) return {};
-  return detail::region_finder(traced, may_fuse).largest();
+  return detail::region_finder(traced, may_fuse, reduces).largest();
 }
 
 }  // namespace sinter::inline SINTER_ABI::ir
