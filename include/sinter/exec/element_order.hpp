@@ -11,6 +11,7 @@
 
 #include <sinter/exec/element.hpp>
 #include <sinter/exec/reduction.hpp>
+#include <sinter/support/pairwise.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -53,26 +54,15 @@ class row_order {
     for (std::size_t i = 0; i < lanes_; ++i) to[i] = combine(m_, type_, to[i], x[i]);
   }
 
-  // Two runs of as many blocks become one; those that are left, the later ones first.
   template <class F>
   group blocks(std::size_t count, F with_one) const {
-    struct run {
-      std::size_t blocks;
-      group all;
-    };
-    std::vector<run> runs;
-    const auto join = [&] {
-      const run behind = runs.back();
-      runs.pop_back();
-      add(runs.back().all, behind.all);
-      runs.back().blocks += behind.blocks;
-    };
-    for (std::size_t begin = 0; begin == 0 || begin < count; begin += block_groups) {
-      runs.push_back({1, block(begin, std::min(block_groups, count - begin), with_one)});
-      while (runs.size() > 1 && runs[runs.size() - 2].blocks == runs.back().blocks) join();
-    }
-    while (runs.size() > 1) join();
-    return runs.front().all;
+    std::vector<group> all;
+    for (std::size_t begin = 0; begin == 0 || begin < count; begin += block_groups)
+      all.push_back(block(begin, std::min(block_groups, count - begin), with_one));
+    return pairwise<group>(all, [&](group front, const group& behind) {
+      add(front, behind);
+      return front;
+    });
   }
 
   // What is left of the last four groups goes to the first.

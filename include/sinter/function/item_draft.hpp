@@ -188,7 +188,7 @@ class item_draft {
       if (!plain) {
         r.block = exec::reduce_block * lanes_of(type);
         r.accumulators = 4 * lanes_of(type);
-        r.order = planning::combination::halves;
+        r.order = planning::combination::pairwise;
       }
       r.partials = partials;
       item_.reductions.push_back(r);

@@ -10,6 +10,7 @@
 
 #include <sinter/graph/scalar_semantics.hpp>
 #include <sinter/plan/walk_iteration.hpp>
+#include <sinter/support/pairwise.hpp>
 
 namespace sinter::inline SINTER_ABI::planning::detail {
 
@@ -88,7 +89,9 @@ class ordered_reduction {
       blocks.push_back(in_order(accumulators));
     }
     if (plan_.order == combination::in_order) return in_order(blocks);
-    return blocks.empty() ? identity() : halves(blocks, 0, blocks.size());
+    if (blocks.empty()) return identity();
+    return pairwise<reduced>(blocks,
+                             [&](const reduced& a, const reduced& b) { return combine(a, b); });
   }
 
   reduced in_order(const std::vector<reduced>& parts) const {
@@ -96,12 +99,6 @@ class ordered_reduction {
     for (const reduced& part : parts) out = combine(out, part);
     return out;
   }
-  reduced halves(const std::vector<reduced>& parts, std::size_t first, std::size_t count) const {
-    if (count == 1) return parts[first];
-    const std::size_t front = (count + 1) / 2;
-    return combine(halves(parts, first, front), halves(parts, first + front, count - front));
-  }
-
   const reduction_plan& plan_;
   dtype type_;
 };

@@ -257,7 +257,7 @@ class schedule_parser : private nest_reader {
     return it;
   }
 
-  // reduction 0 of %3: reduce_sum, blocks of 1024 halves, 64 accumulators, 1 partials
+  // reduction 0 of %3: reduce_sum, blocks of 1024 pairwise, 64 accumulators, 1 partials
   reduction_plan read_reduction() {
     reduction_plan r;
     r.iteration = small_number();

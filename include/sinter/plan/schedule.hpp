@@ -81,7 +81,7 @@ struct iteration {
 // How the blocks of a tile become one.
 enum class combination : std::uint8_t {
   in_order,  // block after block
-  halves,    // pairwise, halves of halves (the error grows with the logarithm)
+  pairwise,  // two runs of as many blocks become one (support/pairwise.hpp)
 };
 
 // How elements along the reduced axes of an iteration become one: in `partials` ranges of their

@@ -34,7 +34,7 @@ inline constexpr auto words_of<work_kind> = std::to_array<std::string_view>(
     {"body", "product", "epilogue", "operand", "copy", "fill", "index", "custom", "pack"});
 template <>
 inline constexpr auto words_of<combination> =
-    std::to_array<std::string_view>({"in_order", "halves"});
+    std::to_array<std::string_view>({"in_order", "pairwise"});
 template <>
 inline constexpr auto words_of<hint_kind> =
     std::to_array<std::string_view>({"prefetch", "copy", "pack", "keep", "gather"});
