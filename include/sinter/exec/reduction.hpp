@@ -96,6 +96,11 @@ struct pair_results {
   std::int64_t deviations_step;
   void* sums;
   std::int64_t sums_step;
+
+  pair_results from_row(std::int64_t i) const {
+    return {static_cast<std::byte*>(deviations) + i * deviations_step, deviations_step,
+            static_cast<std::byte*>(sums) + i * sums_step, sums_step};
+  }
 };
 /// As whole_rows_function, with both values.
 using whole_rows_pair_function = void (*)(std::int64_t rows, std::int64_t n, const void* x,

@@ -177,21 +177,17 @@ void moments_whole_rows_pair(std::int64_t rows, std::int64_t n, const void* x,
                              std::int64_t row_step, const pair_results& results) {
   const auto* from = static_cast<const std::byte*>(x);
   const bool are_blocks = n > 0 && n <= reduce_block * lanes<T>;
-  pair_results to = results;
-  const auto move = [&](std::int64_t by) {
-    rows -= by, from += by * row_step;
-    to.deviations = static_cast<std::byte*>(to.deviations) + by * to.deviations_step;
-    to.sums = static_cast<std::byte*>(to.sums) + by * to.sums_step;
-  };
-  for (; are_blocks && rows >= lanes<T>; move(lanes<T>))
-    moments_of_register<T>(n, from, row_step, to);
-  for (; rows > 0; move(1)) {
+  std::int64_t row = 0;
+  for (; are_blocks && row + lanes<T> <= rows; row += lanes<T>)
+    moments_of_register<T>(n, from + row * row_step, row_step, results.from_row(row));
+  for (; row < rows; ++row) {
+    const std::byte* const here = from + row * row_step;
     moments_state all;
     if (are_blocks)
-      all = block_moments(n, reinterpret_cast<const T*>(from));
+      all = block_moments(n, reinterpret_cast<const T*>(here));
     else
-      moments_row<T>(n, from, &all);
-    write_moments<T>(all, 0, to);
+      moments_row<T>(n, here, &all);
+    write_moments<T>(all, row, results);
   }
 }
 
