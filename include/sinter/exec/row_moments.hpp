@@ -191,10 +191,16 @@ void moments_whole_rows_pair(std::int64_t rows, std::int64_t n, const void* x,
   }
 }
 
+// Deviations alone.
+template <Floating T>
+void moments_whole_rows(std::int64_t rows, std::int64_t n, const void* x, std::int64_t row_step,
+                        void* deviations, std::int64_t step) {
+  T sum;
+  moments_whole_rows_pair<T>(rows, n, x, row_step, {deviations, step, &sum, 0});
+}
 template <Floating T>
 void moments_whole_row(std::int64_t n, const void* x, void* deviations) {
-  T sum;
-  moments_whole_rows_pair<T>(1, n, x, 0, {deviations, 0, &sum, 0});
+  moments_whole_rows<T>(1, n, x, 0, deviations, 0);
 }
 
 inline void moments_combine(std::int64_t n, const void* other, void* accumulator) {
@@ -227,7 +233,7 @@ template <Floating T>
 constexpr reduction_kernels deviations_of() {
   return {&detail::moments_row<T>,
           &detail::moments_whole_row<T>,
-          &detail::rows_one_by_one<&detail::moments_whole_row<T>>,
+          &detail::moments_whole_rows<T>,
           nullptr,
           &detail::moments_combine,
           &detail::moments_identity,

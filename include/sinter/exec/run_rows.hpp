@@ -296,11 +296,9 @@ class row_runner {
     if (c.kind == command_kind::map_reduce) {
       out.to = add_place(out, c.target);
       out.mode = c.mode, out.map_reduce = c.reducing;
-    } else if (r.sum.valid()) {
-      out.kind = call_kind::reduce_pair, out.reduction = r.kernels;
-      out.to = add_place(out, r.sum);
     } else {
       out.reduction = r.kernels;
+      if (r.sum.valid()) out.kind = call_kind::reduce_pair, out.to = add_place(out, r.sum);
     }
     out.result = add_place(out, r.result);
   }

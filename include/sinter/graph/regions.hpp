@@ -223,9 +223,8 @@ class region_finder {
 
   // Of the casts, those of truth values back to the floats that they were computed from.
   constexpr int type_of_truth_cast(int id) const {
-    return truth(g_.input(id, 0)) && region_type(id) == static_cast<int>(g_[id].type)
-               ? region_type(id)
-               : no_type;
+    const int type = truth(g_.input(id, 0)) ? region_type(id) : no_type;
+    return type == static_cast<int>(g_[id].type) ? type : no_type;
   }
 
   constexpr void add_root(int id) {

@@ -199,17 +199,6 @@ class region_matcher {
   int best_open_ = 0;
 };
 
-// Does the region compute a truth value?
-inline bool yields_truth(const ir::region& r, int node) {
-  const ir::op code = r.code(node);
-  if (ir::info(code).yields == ir::yields::boolean ||
-      ir::info(code).accepts == ir::accepts::integral_or_bool)
-    return true;
-  if (code != ir::op::where) return false;
-  const int branch = r.operand(node, 1);
-  return branch >= r.leaf_count && yields_truth(r, branch - r.leaf_count);
-}
-
 }  // namespace detail
 
 /// One match per instruction and class at most. A scalar leaf is bound to a rank-0 class, to a
@@ -227,7 +216,7 @@ inline std::vector<instruction_match> match_instructions(
     const ir::region& r = instructions[k].structure;
     if (r.node_count == 0) continue;
     const int last = r.node_count - 1;
-    const dtype type = detail::yields_truth(r, last) ? dtype::boolean : r.type;
+    const dtype type = ir::is_truth(r, r.leaf_count + last) ? dtype::boolean : r.type;
     const auto number = static_cast<std::uint32_t>(k);
     const bool alone = r.node_count == 1;
     detail::region_matcher matcher(graph, classes, r);

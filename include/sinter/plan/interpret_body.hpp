@@ -14,6 +14,7 @@
 
 #include <sinter/graph/interpret.hpp>
 #include <sinter/graph/random.hpp>
+#include <sinter/graph/region.hpp>
 #include <sinter/plan/interpret_reduction.hpp>
 #include <sinter/plan/schedule_memory.hpp>
 #include <sinter/support/error.hpp>
@@ -51,25 +52,18 @@ inline double rounded(dtype type, double x) {
 template <class Leaf>
 double evaluate_region(const ir::region& r, const Leaf& leaf) {
   std::vector<double> values;
-  std::vector<bool> is_bool;
-  for (int k = 0; k < r.leaf_count; ++k) {
-    values.push_back(leaf(k));
-    is_bool.push_back(r.type == dtype::boolean);
-  }
+  for (int k = 0; k < r.leaf_count; ++k) values.push_back(leaf(k));
   for (int i = 0; i < r.node_count; ++i) {
     const ir::op code = r.code(i);
-    const auto operand = [&](int which) { return static_cast<std::size_t>(r.operand(i, which)); };
-    const bool of_bools = is_bool[operand(0)] && code != ir::op::where;
-    const auto value = [&](int which) { return values[operand(which)]; };
-    if (code == ir::op::cast) {  // of a truth value
-      values.push_back(value(0));
-      is_bool.push_back(false);
-      continue;
-    }
-    values.push_back(rounded(r.type, ir::evaluate_scalar(code, of_bools ? dtype::boolean : r.type,
-                                                         value(0), value(1), value(2))));
-    is_bool.push_back(of_bools || code == ir::op::less || code == ir::op::less_equal ||
-                      code == ir::op::equal || code == ir::op::not_equal);
+    const bool of_truths = code != ir::op::where && ir::is_truth(r, r.operand(i, 0));
+    const auto value = [&](int which) {
+      return values[static_cast<std::size_t>(r.operand(i, which))];
+    };
+    values.push_back(
+        code == ir::op::cast  // of a truth value
+            ? value(0)
+            : rounded(r.type, ir::evaluate_scalar(code, of_truths ? dtype::boolean : r.type,
+                                                  value(0), value(1), value(2))));
   }
   return values.back();
 }

@@ -99,6 +99,7 @@ class ordered_reduction {
     for (const reduced& part : parts) out = combine(out, part);
     return out;
   }
+
   const reduction_plan& plan_;
   dtype type_;
 };
