@@ -21,6 +21,7 @@ struct float_format<float> {
   // The same, and what was rounded has the bias of exponents added: shifted into their place, its
   // bits are a power of two.
   static constexpr float round_to_exponent = 0x1.8p23f + 127;
+  static constexpr float round_to_two_exponents = 0x1.8p23f + 2 * 127;  // the bias twice
   static constexpr float sign_of_exponent = 256;  // and the power becomes negative
   static constexpr float smallest_normal = 0x1p-126f;
   static constexpr float infinity = __builtin_inff();
@@ -32,6 +33,7 @@ struct float_format<double> {
   static constexpr int mantissa_bits = 52;
   static constexpr double round_to_integer = 0x1.8p52;
   static constexpr double round_to_exponent = 0x1.8p52 + 1023;
+  static constexpr double round_to_two_exponents = 0x1.8p52 + 2 * 1023;
   static constexpr double sign_of_exponent = 2048;
   static constexpr double smallest_normal = 0x1p-1022;
   static constexpr double infinity = __builtin_inf();
@@ -45,26 +47,21 @@ template <Floating T>
   return from_bits<T>(as_bits<T>(shifted) << float_format<T>::mantissa_bits);
 }
 
-// p 2^n for p in [1/2, 2] and a whole number n; results below the smallest normal number are
-// rounded once.
+// p 2^n for p in [1/2, 2] and the whole n that fma(..., round_to_two_exponents) left in `shifted`;
+// results below the smallest normal number are rounded once.
 template <Floating T>
-[[gnu::always_inline]] inline simd<T> scale(simd<T> p, simd<T> n) {
+[[gnu::always_inline]] inline simd<T> scale(simd<T> p, simd<T> shifted) {
 #if defined(__AVX512F__)
+  const simd<T> n = shifted - simd<T>(float_format<T>::round_to_two_exponents);
   if constexpr (sizeof(T) == 4)
     return simd<T>(_mm512_scalef_ps(p, n));
   else
     return simd<T>(_mm512_scalef_pd(p, n));
 #else
-  // In two steps, since 2^n alone would leave the exponent's range at both ends; the second is the
-  // same for all n of a sign.
-  constexpr bool narrow = sizeof(T) == 4;
-  constexpr T bias = float_format<T>::round_to_exponent, middle = narrow ? T(64) : T(512);
-  const simd_mask<T> negative = n < simd<T>(T(0));
-  const simd<T> first =
-      power_of_two<T>(n + select<T>(negative, simd<T>(bias + middle), simd<T>(bias - middle)));
-  const simd<T> second = select<T>(negative, simd<T>(narrow ? T(0x1p-64) : T(0x1p-512)),
-                                   simd<T>(narrow ? T(0x1p64) : T(0x1p512)));
-  return mul<T>(mul<T>(p, first), second);
+  // In two steps, half of n each, since 2^n alone would leave the exponent's range at both ends.
+  const simd_bits<T> exponents = as_bits<T>(shifted), half = exponents >> 1;
+  constexpr int shift = float_format<T>::mantissa_bits;
+  return mul<T>(mul<T>(p, from_bits<T>(half << shift)), from_bits<T>((exponents - half) << shift));
 #endif
 }
 
@@ -223,9 +220,9 @@ template <Floating T, exponent Sign, table_powers Powers>
   // Outside of these limits of the exponent the result is 0 or infinity, which the scaling gives.
   constexpr T least = narrow ? T(-105) : T(-750), most = narrow ? T(90) : T(711);
   const simd<T> limited = clamp<T>(x, negative ? -most : least, negative ? -least : most);
-  const simd<T> magic(float_format<T>::round_to_integer);
-  const simd<T> n = fma<T>(limited, log2_e<T, Sign>, magic) - magic;
-  return scale<T>(exp_near_zero<T>(subtract_log2<T, Sign>(limited, n)), n);
+  const simd<T> magic(float_format<T>::round_to_two_exponents);
+  const simd<T> shifted = fma<T>(limited, log2_e<T, Sign>, magic);
+  return scale<T>(exp_near_zero<T>(subtract_log2<T, Sign>(limited, shifted - magic)), shifted);
 }
 
 // 1 + e^x or 1 + e^-x: infinity where e^x is more than 2^127 (without the table of powers 2^127.5),
@@ -282,10 +279,10 @@ template <Floating T>
   }
   const simd<T> limited =
       sizeof(T) == 4 ? clamp<T>(x, T(-151), T(129)) : clamp<T>(x, T(-1080), T(1025));
-  const simd<T> magic(detail::float_format<T>::round_to_integer);
-  const simd<T> n = (limited + magic) - magic;
-  return detail::scale<T>(detail::exp_near_zero<T>(mul<T>(limited - n, T(0.693147180559945309))),
-                          n);
+  const simd<T> magic(detail::float_format<T>::round_to_two_exponents);
+  const simd<T> shifted = limited + magic;
+  const simd<T> r = mul<T>(limited - (shifted - magic), T(0.693147180559945309));
+  return detail::scale<T>(detail::exp_near_zero<T>(r), shifted);
 }
 
 /// What 1 / (1 + e^-x) divides by. The quotient is within 2.6 ULP where it is a normal number, x >=

@@ -12,14 +12,11 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
-// x = 2^exponent (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), and log(1 + f) = f - half_square +
-// tail.
+// x = 2^exponent (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2).
 template <Floating T>
 struct log_parts {
   simd<T> exponent;
   simd<T> f;
-  simd<T> half_square;
-  simd<T> tail;
 };
 
 template <Floating T>
@@ -45,14 +42,29 @@ template <Floating T>
   const simd<T> mantissa =
       from_bits<T>((moved & bits(word((word(1) << shift) - 1))) + bits(root_half));
 
-  const simd<T> f = mantissa - simd<T>(T(1));
-  if constexpr (narrow) {
-    // Cephes' logf: f^3 P(f). A division would take as long as all the rest.
+  return {biased - bias, mantissa - simd<T>(T(1))};
+}
+
+// P with log(1 + f) = f - f^2/2 + f^3 P(f): Cephes' logf. A division would take as long as all the
+// rest.
+[[gnu::always_inline]] inline simd<float> log_series(simd<float> f, simd<float> square) {
+  return polynomial_in_pairs<float>(f, square, 3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1,
+                                    -1.6668057665e-1, 1.4249322787e-1, -1.2420140846e-1,
+                                    1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2);
+}
+
+// log(1 + f) = f - half_square + tail.
+template <Floating T>
+struct log_terms {
+  simd<T> half_square;
+  simd<T> tail;
+};
+
+template <Floating T>
+[[gnu::always_inline]] inline log_terms<T> expand_log(simd<T> f) {
+  if constexpr (sizeof(T) == 4) {
     const simd<T> square = mul<T>(f, f);
-    const simd<T> series = polynomial_in_pairs<T>(
-        f, square, 3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1,
-        1.4249322787e-1, -1.2420140846e-1, 1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2);
-    return {biased - bias, f, mul<T>(square, T(0.5)), mul<T>(mul<T>(f, square), series)};
+    return {mul<T>(square, T(0.5)), mul<T>(mul<T>(f, square), log_series(f, square))};
   } else {
     // fdlibm's: s = f/(2 + f), and log(1 + f) = f - s (f - R) in even powers of s.
     const simd<T> s = f / (simd<T>(T(2)) + f);
@@ -62,7 +74,7 @@ template <Floating T>
         z, mul<T>(z, z), 6.666666666666735130e-01, 3.999999999940941908e-01,
         2.857142874366239149e-01, 2.222219843214978396e-01, 1.818357216161805012e-01,
         1.531383769920937332e-01, 1.479819860511658591e-01);
-    return {biased - bias, f, half_square, mul<T>(s, fma<T>(z, series, half_square))};
+    return {half_square, mul<T>(s, fma<T>(z, series, half_square))};
   }
 }
 
@@ -83,19 +95,31 @@ template <Floating T>
 /// = inf, NaN below 0.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> log(simd<T> x) {
-  const detail::log_parts<T> parts = detail::split_log<T>(x);
+  const auto [exponent, f] = detail::split_log<T>(x);
+  // Of log 2; the exponent times the first part is exact.
   constexpr bool narrow = sizeof(T) == 4;
-  // The exponent times the first part of log 2 is exact.
-  const T high = narrow ? T(6.9313812256e-01) : T(6.93147180369123816490e-01);
-  const T low = narrow ? T(9.0580006145e-06) : T(1.90821492927058770002e-10);
-  const simd<T> correction = fma<T>(parts.exponent, low, parts.tail) - parts.half_square;
-  return detail::finish_log<T>(x, fma<T>(parts.exponent, high, parts.f + correction));
+  constexpr T high = narrow ? T(6.9313812256e-01) : T(6.93147180369123816490e-01);
+  constexpr T low = narrow ? T(9.0580006145e-06) : T(1.90821492927058770002e-10);
+  simd<T> result;
+  if constexpr (narrow) {
+    const simd<T> square = mul<T>(f, f);
+    const simd<T> curve = fma<T>(f, detail::log_series(f, square), T(-0.5));
+    if constexpr (has_fused_multiply_add)
+      result = fma<T>(exponent, T(0.693147180559945309), fma<T>(square, curve, f));
+    else
+      result = fma<T>(exponent, high, fma<T>(square, curve, fma<T>(exponent, low, f)));
+  } else {
+    const auto [half_square, tail] = detail::expand_log<T>(f);
+    result = fma<T>(exponent, high, f + (fma<T>(exponent, low, tail) - half_square));
+  }
+  return detail::finish_log<T>(x, result);
 }
 
 /// The logarithm to base 2 within 0.9 ULP for all x as log has them; exact for powers of two.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> log2(simd<T> x) {
-  const detail::log_parts<T> parts = detail::split_log<T>(x);
+  const auto [exponent, f] = detail::split_log<T>(x);
+  const auto [half_square, tail] = detail::expand_log<T>(f);
   constexpr bool narrow = sizeof(T) == 4;
   // 1/log 2 in two parts and log(1 + f) in two parts whose leading product is exact.
   const T inverse_high = narrow ? T(1.4428710938e+00) : T(1.44269504072144627571e+00);
@@ -103,12 +127,12 @@ template <Floating T>
   using bits = simd_bits<T>;
   using word = typename bits::value_type;
   const bits upper(narrow ? word(0xfffff000) : word(0xffffffff00000000));
-  const simd<T> high = from_bits<T>(as_bits<T>(parts.f - parts.half_square) & upper);
-  const simd<T> low = ((parts.f - high) - parts.half_square) + parts.tail;
+  const simd<T> high = from_bits<T>(as_bits<T>(f - half_square) & upper);
+  const simd<T> low = ((f - high) - half_square) + tail;
   const simd<T> product = mul<T>(high, inverse_high);
   simd<T> rest = fma<T>(low, inverse_high, mul<T>(low + high, inverse_low));
-  const simd<T> sum = parts.exponent + product;
-  rest = rest + ((parts.exponent - sum) + product);
+  const simd<T> sum = exponent + product;
+  rest = rest + ((exponent - sum) + product);
   return detail::finish_log<T>(x, rest + sum);
 }
 

@@ -98,11 +98,11 @@ template <Floating T>
   const simd<T> exponent = mul<T>(x - largest, factor);
   if constexpr (sizeof(T) == 4) {
     const simd<T> limited = max_or_second<T>(simd<T>(T(-151)), exponent);
-    const simd<T> magic(float_format<T>::round_to_integer);
-    const simd<T> n = (limited + magic) - magic;
-    return scale<T>(polynomial<T>(limited - n, 1, 0.693147206, 0.240226469, 0.0555032878,
-                                  0.00961848896, 0.00133999312, 0.00015345812),
-                    n);
+    const simd<T> magic(float_format<T>::round_to_two_exponents);
+    const simd<T> shifted = limited + magic;
+    return scale<T>(polynomial<T>(limited - (shifted - magic), 1, 0.693147206, 0.240226469,
+                                  0.0555032878, 0.00961848896, 0.00133999312, 0.00015345812),
+                    shifted);
   } else {
     return exp<T>(exponent);
   }
