@@ -67,7 +67,7 @@ constexpr erf_expansion expand_erf() {
 }  // namespace detail
 #endif
 
-/// The error function within 2.5 ULP for all x (f32 without AVX-512: 1.7; f64: 1.5, without fused
+/// The error function within 2.5 ULP for all x (f32 without AVX-512: 1.8; f64: 1.5, without fused
 /// multiply-add 2.3); never outside of [-1, 1].
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> erf(simd<T> x) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Logarithms after fdlibm's e_log.c and e_log2.c (Sun Microsystems, 1993) and Cephes' logf
-// (Moshier), for registers: both cases of every branch are computed. pow, whose exact cases are
-// many, is left to the C library lane by lane.
+// Logarithms after fdlibm's e_log.c and e_log2.c (Sun Microsystems, 1993), of f32 in the form of
+// Cephes' logf (Moshier), for registers: both cases of every branch are computed. pow, whose exact
+// cases are many, is left to the C library lane by lane.
 #pragma once
 
 #include <cmath>
@@ -12,12 +12,18 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
-// x = 2^exponent (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2).
+// x = 2^exponent (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), or 3/4 <= 1 + f < 3/2 where an
+// instruction finds it.
 template <Floating T>
 struct log_parts {
   simd<T> exponent;
   simd<T> f;
 };
+
+// Does split_log give parts whose sum is the logarithm of 0, of infinity, of what is below 0 and of
+// NaN, too?
+template <Floating T>
+inline constexpr bool splits_special_values = false;
 
 template <Floating T>
 [[gnu::always_inline]] inline log_parts<T> split_log(simd<T> x) {
@@ -45,12 +51,29 @@ template <Floating T>
   return {biased - bias, mantissa - simd<T>(T(1))};
 }
 
-// P with log(1 + f) = f - f^2/2 + f^3 P(f): Cephes' logf. A division would take as long as all the
-// rest.
+#if defined(__AVX512F__)
+template <>
+inline constexpr bool splits_special_values<float> = true;
+
+template <>
+[[gnu::always_inline]] inline log_parts<float> split_log(simd<float> x) {
+  const simd<float> mantissa(_mm512_getmant_ps(x.data, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan));
+  const simd<float> below_one(_mm512_getexp_ps(mantissa.data));  // -1 for mantissas below 1, or 0
+  return {simd<float>(_mm512_getexp_ps(x.data)) - below_one, mantissa - simd<float>(1.0f)};
+}
+#endif
+
+// P with log(1 + f) = f - f^2/2 + f^3 P(f) for the f of split_log, off by 6e-9 before rounding
+// (minimax fits). A division would take as long as all the rest.
 [[gnu::always_inline]] inline simd<float> log_series(simd<float> f, simd<float> square) {
-  return polynomial_in_pairs<float>(f, square, 3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1,
-                                    -1.6668057665e-1, 1.4249322787e-1, -1.2420140846e-1,
-                                    1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2);
+  if constexpr (splits_special_values<float>)
+    return polynomial_in_pairs<float>(f, square, 0.333334491, -0.250000958, 0.199908613,
+                                      -0.166473123, 0.144783947, -0.131611924, 0.104630214,
+                                      -0.0450748048);
+  else
+    return polynomial_in_pairs<float>(f, square, 0.333333317, -0.25000821, 0.200012269,
+                                      -0.166233575, 0.142017572, -0.131601802, 0.127615811,
+                                      -0.0763450709);
 }
 
 // log(1 + f) = f - half_square + tail.
@@ -91,8 +114,8 @@ template <Floating T>
 
 }  // namespace detail
 
-/// The natural logarithm within 0.9 ULP for all x, denormal ones included; log(0) = -inf, log(inf)
-/// = inf, NaN below 0.
+/// The natural logarithm within 0.97 ULP for all x (f64: 0.9), denormal ones included; log(0) =
+/// -inf, log(inf) = inf, NaN below 0.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> log(simd<T> x) {
   const auto [exponent, f] = detail::split_log<T>(x);
@@ -101,21 +124,19 @@ template <Floating T>
   constexpr T high = narrow ? T(6.9313812256e-01) : T(6.93147180369123816490e-01);
   constexpr T low = narrow ? T(9.0580006145e-06) : T(1.90821492927058770002e-10);
   simd<T> result;
-  if constexpr (narrow) {
+  if constexpr (narrow && has_fused_multiply_add) {
     const simd<T> square = mul<T>(f, f);
     const simd<T> curve = fma<T>(f, detail::log_series(f, square), T(-0.5));
-    if constexpr (has_fused_multiply_add)
-      result = fma<T>(exponent, T(0.693147180559945309), fma<T>(square, curve, f));
-    else
-      result = fma<T>(exponent, high, fma<T>(square, curve, fma<T>(exponent, low, f)));
+    result = fma<T>(exponent, T(0.693147180559945309), fma<T>(square, curve, f));
   } else {
     const auto [half_square, tail] = detail::expand_log<T>(f);
     result = fma<T>(exponent, high, f + (fma<T>(exponent, low, tail) - half_square));
   }
-  return detail::finish_log<T>(x, result);
+  return detail::splits_special_values<T> ? result : detail::finish_log<T>(x, result);
 }
 
-/// The logarithm to base 2 within 0.9 ULP for all x as log has them; exact for powers of two.
+/// The logarithm to base 2 within 0.97 ULP for all x (f64: 0.9) as log has them; exact for powers
+/// of two.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> log2(simd<T> x) {
   const auto [exponent, f] = detail::split_log<T>(x);
