@@ -82,8 +82,7 @@ template <Floating T>
     const simd<T> g =
         polynomial_in_pairs<T>(size, z, -0.000240104535, -1.62706757, -0.918962002, -0.150204465,
                                0.0321941338, -0.00442258967, 0.000285972754);
-    using format = detail::float_format<T>;
-    const simd<T> magic(format::round_to_exponent + format::sign_of_exponent);
+    const simd<T> magic(detail::float_format<T>::round_to_minus_power);
     const simd<T> shifted = g + magic;
     const simd<T> fraction = g - (shifted - magic);
     // 2^fraction, off by 9e-8 before rounding: of what is at most a fifth of the result.
@@ -91,7 +90,7 @@ template <Floating T>
         polynomial_in_pairs<T>(fraction, mul<T>(fraction, fraction), 1, 0.693146978, 0.240222421,
                                0.0555073376, 0.00967151245, 0.00132647232);
     const simd<T> beyond = fma<T>(detail::power_of_two<T>(shifted), power, T(1));
-    // Few of all x wait for this: by Horner's rule, a product less.
+    // Nothing but the choice waits for this: by Horner's rule, which takes a product less.
     const simd<T> near_zero = fma<T>(x,
                                      polynomial<T>(z, 0.128379146, -0.376124667, 0.112815008,
                                                    -0.0267539849, 0.0049733918, -0.000588586467),

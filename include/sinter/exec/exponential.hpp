@@ -22,7 +22,7 @@ struct float_format<float> {
   // bits are a power of two.
   static constexpr float round_to_exponent = 0x1.8p23f + 127;
   static constexpr float round_to_two_exponents = 0x1.8p23f + 2 * 127;  // the bias twice
-  static constexpr float sign_of_exponent = 256;  // and the power becomes negative
+  static constexpr float round_to_minus_power = 0x1.8p23f + 127 + 256;  // and the sign bit
   static constexpr float smallest_normal = 0x1p-126f;
   static constexpr float infinity = __builtin_inff();
   static constexpr float not_a_number = __builtin_nanf("");
@@ -34,14 +34,14 @@ struct float_format<double> {
   static constexpr double round_to_integer = 0x1.8p52;
   static constexpr double round_to_exponent = 0x1.8p52 + 1023;
   static constexpr double round_to_two_exponents = 0x1.8p52 + 2 * 1023;
-  static constexpr double sign_of_exponent = 2048;
+  static constexpr double round_to_minus_power = 0x1.8p52 + 1023 + 2048;
   static constexpr double smallest_normal = 0x1p-1022;
   static constexpr double infinity = __builtin_inf();
   static constexpr double not_a_number = __builtin_nan("");
 };
 
-// 2^n for the n that fma(..., round_to_exponent) left in `shifted`; n within the range of
-// exponents.
+// 2^n for the n that fma(..., round_to_exponent) left in `shifted`, or -2^n where it was
+// round_to_minus_power; n within the range of exponents.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> power_of_two(simd<T> shifted) {
   return from_bits<T>(as_bits<T>(shifted) << float_format<T>::mantissa_bits);
@@ -59,9 +59,9 @@ template <Floating T>
     return simd<T>(_mm512_scalef_pd(p, n));
 #else
   // In two steps, half of n each, since 2^n alone would leave the exponent's range at both ends.
-  const simd_bits<T> exponents = as_bits<T>(shifted), half = exponents >> 1;
-  constexpr int shift = float_format<T>::mantissa_bits;
-  return mul<T>(mul<T>(p, from_bits<T>(half << shift)), from_bits<T>((exponents - half) << shift));
+  const simd_bits<T> both = as_bits<T>(shifted), half = both >> 1;
+  return mul<T>(mul<T>(p, power_of_two<T>(from_bits<T>(half))),
+                power_of_two<T>(from_bits<T>(both - half)));
 #endif
 }
 

@@ -133,7 +133,7 @@ template <Floating T>
   // From here on tanh is 1.
   const simd<T> limit(sizeof(T) == 4 ? T(9.02) : T(19.1));
   const simd<T> argument = mul<T>(min_or_second<T>(limit, xsimd::abs(x)), T(-2));
-  const simd<T> magic(format::round_to_exponent + format::sign_of_exponent);
+  const simd<T> magic(format::round_to_minus_power);
   const simd<T> shifted = fma<T>(argument, T(1.44269504088896341), magic);
   const simd<T> minus_power = power_of_two<T>(shifted);
   // One step of reduction: its error, n times what the constant lacks of log 2, meets e^(-2|x|),

@@ -119,16 +119,16 @@ template <Floating T>
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> log(simd<T> x) {
   const auto [exponent, f] = detail::split_log<T>(x);
-  // Of log 2; the exponent times the first part is exact.
   constexpr bool narrow = sizeof(T) == 4;
-  constexpr T high = narrow ? T(6.9313812256e-01) : T(6.93147180369123816490e-01);
-  constexpr T low = narrow ? T(9.0580006145e-06) : T(1.90821492927058770002e-10);
   simd<T> result;
   if constexpr (narrow && has_fused_multiply_add) {
     const simd<T> square = mul<T>(f, f);
     const simd<T> curve = fma<T>(f, detail::log_series(f, square), T(-0.5));
     result = fma<T>(exponent, T(0.693147180559945309), fma<T>(square, curve, f));
   } else {
+    // Of log 2; the exponent times the first part is exact.
+    constexpr T high = narrow ? T(6.9313812256e-01) : T(6.93147180369123816490e-01);
+    constexpr T low = narrow ? T(9.0580006145e-06) : T(1.90821492927058770002e-10);
     const auto [half_square, tail] = detail::expand_log<T>(f);
     result = fma<T>(exponent, high, f + (fma<T>(exponent, low, tail) - half_square));
   }
