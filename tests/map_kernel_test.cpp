@@ -408,7 +408,7 @@ TEST_CASE_TEMPLATE(
   for_each_kind<T>([]<ir::region R>() {
     constexpr std::size_t rows = 3;
     const T scalars[] = {T(0.37), T(1.2), T(-0.4)}, ones[] = {T(-0.81), T(0.5), T(2)};
-    for (const std::size_t n : {1u, 7u, 63u, 64u, 65u, 130u, 1000u}) {
+    for (const std::size_t n : {1u, 7u, 16u, 24u, 63u, 64u, 65u, 130u, 1000u}) {
       const std::size_t pitch = n + 5;
       const std::vector<T> x = random_values<T>(rows * pitch, 1),
                            y = random_values<T>(rows * pitch, 2);

@@ -127,7 +127,7 @@ TEST_CASE_TEMPLATE("deviations of many rows at once: the bits of each by itself"
   const auto deviations = exec::deviations_of<T>().whole_rows_pair;
   constexpr std::int64_t size = sizeof(T);
   for (const std::int64_t rows : {0, 1, 7, 8, 15, 16, 17, 32, 45})
-    for (const std::int64_t n : {0, 1, 2, 3, 7, 8, 9, 16, 31, 32, 64, 65, 100, 131, 1100})
+    for (const std::int64_t n : {0, 1, 2, 3, 7, 8, 9, 16, 24, 31, 32, 40, 64, 65, 100, 131, 1100})
       for (const std::int64_t pitch : {n, n + 3}) {
         CAPTURE(rows);
         CAPTURE(n);
@@ -174,7 +174,7 @@ TEST_CASE_TEMPLATE("many rows at once: the bits of each by itself", T, std::uint
                limits::infinity(),
                limits::denorm_min()};
   for (const std::int64_t rows : {0, 1, 7, 8, 15, 16, 17, 32, 45})
-    for (const std::int64_t n : {0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 64, 100, 131})
+    for (const std::int64_t n : {0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 24, 31, 40, 64, 100, 131})
       for (const std::int64_t pitch : {n, n + 3}) {
         CAPTURE(rows);
         CAPTURE(n);

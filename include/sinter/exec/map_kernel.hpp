@@ -21,9 +21,9 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
-// The first `count` lanes of a register of results.
-template <class Out, Floating T, class Result>
-[[gnu::always_inline]] inline void store_rest(Out* to, std::int64_t count, Result x, bool streams) {
+// Fewer results than a register has lanes.
+template <Floating T, class Out, class Result>
+[[gnu::always_inline]] inline void store_rest(Out* to, std::int64_t count, Result x) {
   if constexpr (std::is_same_v<Out, bool>) {
     alignas(64) bool all[static_cast<std::size_t>(lanes<T>)];
     store<T>(all, x);
@@ -31,7 +31,7 @@ template <class Out, Floating T, class Result>
   } else if (count == 1) {
     *to = x.get(0);
   } else {
-    store_some<T>(to, count, x, streams);
+    store_part<T>(to, count, x);
   }
 }
 
@@ -99,36 +99,66 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
     return load<T>(leaf[k] + i);
   };
 
-  for (std::int64_t row = run.rows;;) {
-    // Unrolled, as below, so that the pointers stay in registers: from the stack, where the
-    // caller's stores are still under way, a call of few elements takes 50 instead of 15 ns.
+  // Unrolled, as below, so that the pointers stay in registers: from the stack, where the caller's
+  // stores are still under way, a call of few elements takes 50 instead of 15 ns.
+  const auto begin_row = [&]() __attribute__((always_inline)) {
     if constexpr (ir::may_broadcast(R))
 #pragma GCC unroll 12
       for (std::size_t k = 0; k < R.leaf_count; ++k)
         if (!R.is_scalar(k)) first[k] = simd<T>(*leaf[k]);
+  };
+  const auto next_row = [&]() __attribute__((always_inline)) {
+#pragma GCC unroll 12
+    for (std::size_t k = 0; k < R.leaf_count; ++k)
+      leaf[k] =
+          reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(leaf[k]) + run.steps[k]);
+    out = reinterpret_cast<out_type*>(reinterpret_cast<std::byte*>(out) + run.result_step);
+  };
+  // Of rows that are shorter than a step the next one follows at once, so that the constants stay
+  // in registers.
+  const bool are_short = n < step && !mode.streaming;
+
+  for (std::int64_t row = run.rows;;) {
+    begin_row();
     // What lies before whole lines that go past the caches; then steps; then the rest.
     streamed_part past;
     if constexpr (std::is_same_v<out_type, T>)
       if (mode.streaming) [[unlikely]]
         past = begin_streaming<T>(out, n);
-    for (std::int64_t i = 0, end = past.begin;; end = n) {
+    for (std::int64_t i = 0, end = are_short ? n : past.begin;; end = n) {
       // Register by register: the values of rows, one per call, come here too.
       if (i < end) {
         detail::region_values<R, 1> values;
-        detail::load_scalars<R, 1>(values, leaf);
-        do {
-          const std::int64_t count = std::min<std::int64_t>(lanes<T>, end - i);
+        for (;;) {
+          detail::load_scalars<R, 1>(values, leaf);
+          do {
+            const std::int64_t count = end - i;
+            const bool is_whole = count >= lanes<T>;
 #pragma GCC unroll 12
-          for (std::size_t k = 0; k < R.leaf_count; ++k) {
-            if (R.is_scalar(k)) continue;
-            const bool is_first = ir::may_broadcast(R) && (single >> k & 1u) != 0;
-            values.number[k][0] = is_first ? first[k] : detail::load_rest<T>(leaf[k] + i, count);
-          }
-          detail::evaluate_nodes<R, 1>(values);
-          detail::store_rest<out_type, T>(out + i, count, detail::results_of(values)[0],
-                                          past.contains(i));
-          i += count;
-        } while (i < end);
+            for (std::size_t k = 0; k < R.leaf_count; ++k) {
+              if (R.is_scalar(k)) continue;
+              const bool is_first = ir::may_broadcast(R) && (single >> k & 1u) != 0;
+              values.number[k][0] = is_first   ? first[k]
+                                    : is_whole ? load<T>(leaf[k] + i)
+                                               : detail::load_rest<T>(leaf[k] + i, count);
+            }
+            detail::evaluate_nodes<R, 1>(values);
+            if (!is_whole)
+              detail::store_rest<T>(out + i, count, detail::results_of(values)[0]);
+            else
+              detail::store_step<T>(out + i, detail::results_of(values), past.contains(i));
+            i += lanes<T>;
+          } while (i < end);
+          if (!are_short) break;
+          if (--row == 0) return;
+#if defined(__GNUC__)
+          asm volatile("" : "+r"(row));  // or GCC goes back to where any row begins
+#endif
+          next_row();
+          begin_row();
+          i = 0;
+        }
+        i = end;
       }
       if (end == n) break;
       if (i + step > n) continue;
@@ -174,11 +204,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
     }
 
     if (--row == 0) return;
-#pragma GCC unroll 12
-    for (std::size_t k = 0; k < R.leaf_count; ++k)
-      leaf[k] =
-          reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(leaf[k]) + run.steps[k]);
-    out = reinterpret_cast<out_type*>(reinterpret_cast<std::byte*>(out) + run.result_step);
+    next_row();
   }
 }
 

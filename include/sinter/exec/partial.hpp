@@ -16,6 +16,12 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
+// By value: GCC 12 keeps what std::clamp refers to in memory.
+template <std::int64_t Lanes>
+[[gnu::always_inline]] inline std::int64_t clamped(std::int64_t count) {
+  return count < 0 ? 0 : count > Lanes ? Lanes : count;
+}
+
 // All bits of the first `count` lanes of a register of 8 floats or 4 doubles.
 #if defined(__AVX__) && !defined(__AVX512F__)
 template <Floating T>
@@ -57,7 +63,7 @@ template <Floating T>
 /// from + count; a count outside of [0, lanes] is as good as the nearest one inside.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> load_part(const T* from, std::int64_t count, T rest) {
-  count = std::clamp<std::int64_t>(count, 0, lanes<T>);
+  count = detail::clamped<lanes<T>>(count);
 #if defined(__AVX512F__)
   const auto mask = (1u << count) - 1;
   if constexpr (sizeof(T) == 4)
@@ -85,7 +91,7 @@ template <Floating T>
 /// Writes the first `count` lanes and nothing behind them; counts as for load_part.
 template <Floating T>
 [[gnu::always_inline]] inline void store_part(T* to, std::int64_t count, simd<T> x) {
-  count = std::clamp<std::int64_t>(count, 0, lanes<T>);
+  count = detail::clamped<lanes<T>>(count);
 #if defined(__AVX512F__)
   const auto mask = (1u << count) - 1;
   if constexpr (sizeof(T) == 4)

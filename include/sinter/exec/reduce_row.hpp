@@ -238,35 +238,89 @@ void rows_one_by_one(std::int64_t rows, std::int64_t n, const void* x, std::int6
            static_cast<std::byte*>(results) + row * result_step);
 }
 
-// As many rows as a register has lanes, whose lanes are combined together.
+// As many rows as a register has lanes.
+template <Floating T>
+class rows_of_register {
+ public:
+  static constexpr int count = lanes<T>;
+  // Rows of so many elements and more have several accumulators each.
+  static constexpr std::int64_t several_accumulators = 4 * lanes<T>;
+
+  [[gnu::always_inline]] rows_of_register(std::int64_t n, const std::byte* x, std::int64_t step)
+      : n_(n), x_(x), step_(step) {}
+
+  [[gnu::always_inline]] const T* operator[](int i) const {
+    return reinterpret_cast<const T*>(x_ + i * step_);
+  }
+
+  // Each of the rows, which have one accumulator, register by register with f, into that register
+  // of `to` which reduce_each wants it in. Up to zeros' signs the bits of reduce_to_register, which
+  // makes three more accumulators ready, and waits for its additions row by row.
+  template <class F>
+  [[gnu::always_inline]] void reduce(simd<T>* to, T identity, F f) const {
+    each(to, 0, identity, [](simd<T>, simd<T> x) { return x; });
+    for (std::int64_t j = lanes<T>; j < n_; j += lanes<T>) each(to, j, identity, f);
+  }
+
+ private:
+  // Column of registers from element j on.
+  template <class F>
+  [[gnu::always_inline]] void each(simd<T>* to, std::int64_t j, T identity, F f) const {
+    if (j + lanes<T> <= n_) {
+#pragma GCC unroll 16
+      for (int i = 0; i < count; ++i) {
+        simd<T>& all = to[place_of_lane<T>(i)];
+        all = f(all, load<T>((*this)[i] + j));
+      }
+    } else {
+#pragma GCC unroll 16
+      for (int i = 0; i < count; ++i) {
+        simd<T>& all = to[place_of_lane<T>(i)];
+        all = f(all, load_part<T>((*this)[i] + j, n_ - j, identity));
+      }
+    }
+  }
+
+  std::int64_t n_;
+  const std::byte* x_;
+  std::int64_t step_;
+};
+
+// Rows, whose lanes are combined together.
 template <monoid M, Floating T>
 void reduce_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t row_step,
                              std::byte* results, std::int64_t result_step) {
-  simd<T> row[static_cast<std::size_t>(lanes<T>)];
-  const auto at = [&](int i) { return reinterpret_cast<const T*>(x + i * row_step); };
-  if (n <= lanes<T>) {
-    const simd<T> nothing(identity_of<M, T>());
-    for (int i = 0; i < lanes<T>; ++i)
-      row[place_of_lane<T>(i)] = combine<M>(nothing, load_part<T>(at(i), n, identity_of<M, T>()));
+  const rows_of_register<T> rows(n, x, row_step);
+  const auto add = [](simd<T> a, simd<T> b) { return combine<M>(a, b); };
+  const auto add_numbers = [](simd<T> a, simd<T> b) { return combine_numbers<M, T>(a, b); };
+  simd<T> row[std::size_t{rows.count}];
+  if (n >= rows.several_accumulators) {
+    for (int i = 0; i < rows.count; ++i)
+      row[place_of_lane<T>(i)] = reduce_to_register<M, T>(n, rows[i]);
+  } else if constexpr (loses_nan<M>) {
+    simd_mask<T> numbers = are_numbers<T>(simd<T>(T(0)), simd<T>(T(0)));
+    rows.reduce(row, identity_of<M, T>(), [&](simd<T> a, simd<T> b) {
+      numbers = numbers & are_numbers<T>(a, b);
+      return add_numbers(a, b);
+    });
+    if (!xsimd::all(numbers)) [[unlikely]]
+      rows.reduce(row, identity_of<M, T>(), add);
   } else {
-    for (int i = 0; i < lanes<T>; ++i)
-      row[place_of_lane<T>(i)] = reduce_to_register<M, T>(n, at(i));
+    rows.reduce(row, identity_of<M, T>(), add);
   }
   const auto reduced = [&] {
     if constexpr (loses_nan<M>) {
       simd_mask<T> numbers = are_numbers<T>(row[0], row[1]);
-      for (int i = 2; i < lanes<T>; ++i) numbers = numbers & are_numbers<T>(row[i], row[i]);
-      if (xsimd::all(numbers))
-        return reduce_each<T>(row,
-                              [](simd<T> a, simd<T> b) { return combine_numbers<M, T>(a, b); });
+      for (int i = 2; i < rows.count; ++i) numbers = numbers & are_numbers<T>(row[i], row[i]);
+      if (xsimd::all(numbers)) return reduce_each<T>(row, add_numbers);
     }
-    return reduce_each<T>(row, [](simd<T> a, simd<T> b) { return combine<M>(a, b); });
+    return reduce_each<T>(row, add);
   };
   const simd<T> all = combine<M>(simd<T>(identity_of<M, T>()), reduced());
   if (result_step == sizeof(T)) return store<T>(reinterpret_cast<T*>(results), all);
-  alignas(64) T each[static_cast<std::size_t>(lanes<T>)];
+  alignas(64) T each[std::size_t{rows.count}];
   store<T>(each, all);
-  for (int i = 0; i < lanes<T>; ++i) *reinterpret_cast<T*>(results + i * result_step) = each[i];
+  for (int i = 0; i < rows.count; ++i) *reinterpret_cast<T*>(results + i * result_step) = each[i];
 }
 
 // Rows by Several for as many as a register has lanes, the others by One.

@@ -132,30 +132,56 @@ moments_state block_moments(std::int64_t n, const T* x) {
   return block.all();
 }
 
+// The sums of a moments_block of fewer than four registers: the same bits.
+template <Floating T>
+[[gnu::always_inline]] inline void short_moments(std::int64_t n, const T* x, simd<T> from,
+                                                 simd<T>& sum, simd<T>& squares) {
+  simd<T> distances(T(0)), their_squares(T(0));
+  const auto add = [&](simd<T> each) __attribute__((always_inline)) {
+    const simd<T> distance = each - from;
+    distances = distances + distance;
+    their_squares = fma<T>(distance, distance, their_squares);
+  };
+  std::int64_t i = 0;
+  for (; i + lanes<T> <= n; i += lanes<T>) add(load<T>(x + i));
+  if (i < n) add(load_part<T>(x + i, n - i, from.get(0)));
+  sum = distances, squares = their_squares;
+}
+
 // Blocks of as many rows as a register has lanes, which are combined together: what waits for them
 // is most of the time of short rows. The same bits.
 template <Floating T>
 void moments_of_register(std::int64_t n, const std::byte* x, std::int64_t row_step,
                          const pair_results& results) {
-  constexpr auto rows = static_cast<std::size_t>(lanes<T>);
-  const auto at = [&](int i) { return reinterpret_cast<const T*>(x + i * row_step); };
-  const auto together = [](const simd<T>* row) __attribute__((always_inline)) {
-    return reduce_each<T>(row, [](simd<T> a, simd<T> b) { return combine<monoid::sum>(a, b); });
+  const rows_of_register<T> rows(n, x, row_step);
+  constexpr auto count = std::size_t{rows.count};
+  const auto add = [](simd<T> a, simd<T> b) { return combine<monoid::sum>(a, b); };
+  const auto together = [&](const simd<T>* row) __attribute__((always_inline)) {
+    return reduce_each<T>(row, add);
   };
-  simd<T> sum[rows], squares[rows];
-  for (int i = 0; i < lanes<T>; ++i) sum[place_of_lane<T>(i)] = sampled_sum<T>(n, at(i));
-  alignas(64) T shift[rows], each_sum[rows], each_squares[rows], deviations[rows];
+  simd<T> sum[count], squares[count];
+  const bool are_short = n < rows.several_accumulators;
+  if (are_short)
+    rows.reduce(sum, T(0), add);
+  else
+    for (int i = 0; i < rows.count; ++i) sum[place_of_lane<T>(i)] = sampled_sum<T>(n, rows[i]);
+  alignas(64) T shift[count], each_sum[count], each_squares[count], deviations[count];
   store<T>(shift, shift_of_sample<T>(n, together(sum)));
-  for (int i = 0; i < lanes<T>; ++i) {
-    moments_block<T> block(n, at(i), simd<T>(shift[i]));
-    block.add_whole_registers();
-    block.all(sum[place_of_lane<T>(i)], squares[place_of_lane<T>(i)]);
+  for (int i = 0; i < rows.count; ++i) {
+    const auto place = static_cast<std::size_t>(place_of_lane<T>(i));
+    if (are_short) {
+      short_moments<T>(n, rows[i], simd<T>(shift[i]), sum[place], squares[place]);
+    } else {
+      moments_block<T> block(n, rows[i], simd<T>(shift[i]));
+      block.add_whole_registers();
+      block.all(sum[place], squares[place]);
+    }
   }
   const simd<T> all_sums = together(sum), all_squares = together(squares);
   store<T>(each_sum, all_sums);
   store<T>(each_squares, all_squares);
   store<T>(deviations, deviations_about<T>(T(1) / static_cast<T>(n), all_sums, all_squares));
-  for (int i = 0; i < lanes<T>; ++i) {
+  for (int i = 0; i < rows.count; ++i) {
     const moments_state state =
         moments_about<T>(n, shift[i], deviations[i], each_sum[i], each_squares[i]);
     write_moments<T>(state, i, results);
