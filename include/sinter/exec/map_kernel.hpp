@@ -114,6 +114,25 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
           reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(leaf[k]) + run.steps[k]);
     out = reinterpret_cast<out_type*>(reinterpret_cast<std::byte*>(out) + run.result_step);
   };
+  // The register from element i on, of which `count` are left.
+  const auto evaluate_one = [&](detail::region_values<R, 1> & values, std::int64_t i,
+                                std::int64_t count, const streamed_part& past)
+      __attribute__((always_inline)) {
+    const bool is_whole = count >= lanes<T>;
+#pragma GCC unroll 12
+    for (std::size_t k = 0; k < R.leaf_count; ++k) {
+      if (R.is_scalar(k)) continue;
+      const bool is_first = ir::may_broadcast(R) && (single >> k & 1u) != 0;
+      values.number[k][0] = is_first   ? first[k]
+                            : is_whole ? load<T>(leaf[k] + i)
+                                       : detail::load_rest<T>(leaf[k] + i, count);
+    }
+    detail::evaluate_nodes<R, 1>(values);
+    if (!is_whole)
+      detail::store_rest<T>(out + i, count, detail::results_of(values)[0]);
+    else
+      detail::store_step<T>(out + i, detail::results_of(values), past.contains(i));
+  };
   // Of rows that are shorter than a step the next one follows at once, so that the constants stay
   // in registers.
   const bool are_short = n < step && !mode.streaming;
@@ -129,24 +148,10 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
       // Register by register: the values of rows, one per call, come here too.
       if (i < end) {
         detail::region_values<R, 1> values;
+        detail::load_scalars<R, 1>(values, leaf);
         for (;;) {
-          detail::load_scalars<R, 1>(values, leaf);
           do {
-            const std::int64_t count = end - i;
-            const bool is_whole = count >= lanes<T>;
-#pragma GCC unroll 12
-            for (std::size_t k = 0; k < R.leaf_count; ++k) {
-              if (R.is_scalar(k)) continue;
-              const bool is_first = ir::may_broadcast(R) && (single >> k & 1u) != 0;
-              values.number[k][0] = is_first   ? first[k]
-                                    : is_whole ? load<T>(leaf[k] + i)
-                                               : detail::load_rest<T>(leaf[k] + i, count);
-            }
-            detail::evaluate_nodes<R, 1>(values);
-            if (!is_whole)
-              detail::store_rest<T>(out + i, count, detail::results_of(values)[0]);
-            else
-              detail::store_step<T>(out + i, detail::results_of(values), past.contains(i));
+            evaluate_one(values, i, end - i, past);
             i += lanes<T>;
           } while (i < end);
           if (!are_short) break;
@@ -156,6 +161,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
 #endif
           next_row();
           begin_row();
+          detail::load_scalars<R, 1>(values, leaf);
           i = 0;
         }
         i = end;
