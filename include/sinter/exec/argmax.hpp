@@ -64,31 +64,31 @@ void argmax_whole_row(std::int64_t n, const void* x, void* result) {
 template <Floating T>
 void argmax_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t row_step,
                              std::byte* results, std::int64_t result_step) {
-  constexpr auto rows = static_cast<std::size_t>(lanes<T>);
-  alignas(64) T each[rows];
+  const rows_of_register<T> rows(n, x, row_step);
+  constexpr auto lane_count = std::size_t{rows.count};
+  alignas(64) T each[lane_count];
   reduce_rows_of_register<monoid::max, T>(n, x, row_step, reinterpret_cast<std::byte*>(each),
                                           sizeof(T));
-  const auto at = [&](int i) { return reinterpret_cast<const T*>(x + i * row_step); };
   const auto write = [&](int i, std::int64_t place) {
     *reinterpret_cast<std::int64_t*>(results + i * result_step) = place;
   };
   if (n > lanes<T>) {
-    for (int i = 0; i < lanes<T>; ++i) write(i, position_of(each[i], n, at(i)));
+    for (int i = 0; i < rows.count; ++i) write(i, position_of(each[i], n, rows[i]));
     return;
   }
-  simd<T> places[rows];
-  alignas(64) T count[rows];
-  for (int i = 0; i < lanes<T>; ++i) count[i] = static_cast<T>(i);
+  simd<T> places[lane_count];
+  alignas(64) T count[lane_count];
+  for (int i = 0; i < rows.count; ++i) count[i] = static_cast<T>(i);
   const simd<T> positions = load<T>(count), behind(static_cast<T>(lanes<T>));
-  for (int i = 0; i < lanes<T>; ++i) {
-    const simd<T> here = load_part<T>(at(i), n, identity_of<monoid::max, T>());
+  for (int i = 0; i < rows.count; ++i) {
+    const simd<T> here = load_part<T>(rows[i], n, identity_of<monoid::max, T>());
     places[place_of_lane<T>(i)] =
         select<T>((here == simd<T>(each[i])) | is_nan<T>(here), positions, behind);
   }
   store<T>(each, reduce_each<T>(places, [](simd<T> a, simd<T> b) {
              return combine_numbers<monoid::min, T>(a, b);
            }));
-  for (int i = 0; i < lanes<T>; ++i) write(i, static_cast<std::int64_t>(each[i]));
+  for (int i = 0; i < rows.count; ++i) write(i, static_cast<std::int64_t>(each[i]));
 }
 
 template <class T>

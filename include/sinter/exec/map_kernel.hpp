@@ -3,7 +3,6 @@
 // region, that is per structure.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -5,7 +5,6 @@
 // dozen cycles to store: there 4, 2 and 1 elements are stored, as many of these as it takes.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>

@@ -109,15 +109,22 @@ template <monoid M, Floating T, class Block>
 }
 
 // The four accumulators of a block: register i goes to accumulator i % 4, what is left of the last
-// four to the first.
-template <monoid M, Floating T>
+// four to the first. A block of fewer registers needs but that one: the same bits, as the others
+// stay the identity.
+template <monoid M, Floating T, std::size_t Count = 4>
 struct block_accumulators {
-  simd<T> part[4] = {simd<T>(identity_of<M, T>()), simd<T>(identity_of<M, T>()),
-                     simd<T>(identity_of<M, T>()), simd<T>(identity_of<M, T>())};
+  static_assert(Count == 1 || Count == 4);
+  simd<T> part[Count];
 
+  [[gnu::always_inline]] block_accumulators() {
+    for (simd<T>& each : part) each = simd<T>(identity_of<M, T>());
+  }
   [[gnu::always_inline]] void add(std::size_t i, simd<T> x) { part[i] = combine<M>(part[i], x); }
   [[gnu::always_inline]] simd<T> all() const {
-    return combine<M>(combine<M>(part[0], part[1]), combine<M>(part[2], part[3]));
+    if constexpr (Count == 1)
+      return part[0];
+    else
+      return combine<M>(combine<M>(part[0], part[1]), combine<M>(part[2], part[3]));
   }
 };
 
@@ -258,26 +265,22 @@ class rows_of_register {
   // makes three more accumulators ready, and waits for its additions row by row.
   template <class F>
   [[gnu::always_inline]] void reduce(simd<T>* to, T identity, F f) const {
-    each(to, 0, identity, [](simd<T>, simd<T> x) { return x; });
-    for (std::int64_t j = lanes<T>; j < n_; j += lanes<T>) each(to, j, identity, f);
+    each(0, identity, [&](int i, simd<T> x) { to[i] = x; });
+    for (std::int64_t j = lanes<T>; j < n_; j += lanes<T>)
+      each(j, identity, [&](int i, simd<T> x) { to[i] = f(to[i], x); });
   }
 
  private:
-  // Column of registers from element j on.
+  // f(place_of_lane, register) for the registers of all rows from element j on.
   template <class F>
-  [[gnu::always_inline]] void each(simd<T>* to, std::int64_t j, T identity, F f) const {
+  [[gnu::always_inline]] void each(std::int64_t j, T identity, F f) const {
     if (j + lanes<T> <= n_) {
 #pragma GCC unroll 16
-      for (int i = 0; i < count; ++i) {
-        simd<T>& all = to[place_of_lane<T>(i)];
-        all = f(all, load<T>((*this)[i] + j));
-      }
+      for (int i = 0; i < count; ++i) f(place_of_lane<T>(i), load<T>((*this)[i] + j));
     } else {
 #pragma GCC unroll 16
-      for (int i = 0; i < count; ++i) {
-        simd<T>& all = to[place_of_lane<T>(i)];
-        all = f(all, load_part<T>((*this)[i] + j, n_ - j, identity));
-      }
+      for (int i = 0; i < count; ++i)
+        f(place_of_lane<T>(i), load_part<T>((*this)[i] + j, n_ - j, identity));
     }
   }
 
@@ -286,7 +289,7 @@ class rows_of_register {
   std::int64_t step_;
 };
 
-// Rows, whose lanes are combined together.
+// Their lanes are combined together.
 template <monoid M, Floating T>
 void reduce_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t row_step,
                              std::byte* results, std::int64_t result_step) {

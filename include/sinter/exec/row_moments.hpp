@@ -67,7 +67,7 @@ template <Floating T>
 
 // Moments of at least one element and at most a block. Sums are added up as reduce_row adds up a
 // block; a square is not rounded before it is added, where the hardware can.
-template <Floating T>
+template <Floating T, std::size_t Accumulators = 4>
 class moments_block {
  public:
   [[gnu::always_inline]] moments_block(std::int64_t n, const T* x, simd<T> shift)
@@ -86,7 +86,8 @@ class moments_block {
   }
   [[gnu::always_inline]] void add_whole_registers() {
     std::int64_t i = 0;
-    for (; i + 4 * lanes<T> <= n_; i += 4 * lanes<T>) add<4>(i);
+    if constexpr (Accumulators == 4)
+      for (; i + 4 * lanes<T> <= n_; i += 4 * lanes<T>) add<4>(i);
     for (; i + lanes<T> <= n_; i += lanes<T>) add<1>(i);
   }
 
@@ -122,7 +123,7 @@ class moments_block {
   const T* x_;
   simd<T> from_;
   T share_;
-  block_accumulators<monoid::sum, T> sums_, squares_;
+  block_accumulators<monoid::sum, T, Accumulators> sums_, squares_;
 };
 
 template <Floating T>
@@ -130,22 +131,6 @@ moments_state block_moments(std::int64_t n, const T* x) {
   moments_block<T> block(n, x);
   block.add_whole_registers();
   return block.all();
-}
-
-// The sums of a moments_block of fewer than four registers: the same bits.
-template <Floating T>
-[[gnu::always_inline]] inline void short_moments(std::int64_t n, const T* x, simd<T> from,
-                                                 simd<T>& sum, simd<T>& squares) {
-  simd<T> distances(T(0)), their_squares(T(0));
-  const auto add = [&](simd<T> each) __attribute__((always_inline)) {
-    const simd<T> distance = each - from;
-    distances = distances + distance;
-    their_squares = fma<T>(distance, distance, their_squares);
-  };
-  std::int64_t i = 0;
-  for (; i + lanes<T> <= n; i += lanes<T>) add(load<T>(x + i));
-  if (i < n) add(load_part<T>(x + i, n - i, from.get(0)));
-  sum = distances, squares = their_squares;
 }
 
 // Blocks of as many rows as a register has lanes, which are combined together: what waits for them
@@ -167,15 +152,17 @@ void moments_of_register(std::int64_t n, const std::byte* x, std::int64_t row_st
     for (int i = 0; i < rows.count; ++i) sum[place_of_lane<T>(i)] = sampled_sum<T>(n, rows[i]);
   alignas(64) T shift[count], each_sum[count], each_squares[count], deviations[count];
   store<T>(shift, shift_of_sample<T>(n, together(sum)));
-  for (int i = 0; i < rows.count; ++i) {
+  const auto add_up = [&](int i, auto block) __attribute__((always_inline)) {
     const auto place = static_cast<std::size_t>(place_of_lane<T>(i));
-    if (are_short) {
-      short_moments<T>(n, rows[i], simd<T>(shift[i]), sum[place], squares[place]);
-    } else {
-      moments_block<T> block(n, rows[i], simd<T>(shift[i]));
-      block.add_whole_registers();
-      block.all(sum[place], squares[place]);
-    }
+    block.add_whole_registers();
+    block.all(sum[place], squares[place]);
+  };
+  for (int i = 0; i < rows.count; ++i) {
+    const simd<T> from(shift[i]);
+    if (are_short)
+      add_up(i, moments_block<T, 1>(n, rows[i], from));
+    else
+      add_up(i, moments_block<T>(n, rows[i], from));
   }
   const simd<T> all_sums = together(sum), all_squares = together(squares);
   store<T>(each_sum, all_sums);
