@@ -41,6 +41,17 @@ TEST_CASE("into writes an existing tensor, and resizes it where needed") {
   CHECK(z == y);
 }
 
+TEST_CASE("a fused function may be const") {
+  const auto f = sn::fuse([](auto x) { return x * 2.0f; });
+  sn::tensor<float, 1> x{1, 2, 3}, y;
+  f.prepare(x);
+  CHECK(f.statistics().extractions == 1);
+  CHECK(f(x) == sn::tensor<float, 1>{2, 4, 6});
+  f.into(y)(x);
+  CHECK(y == f(x));
+  CHECK(f.statistics().extractions == 1);
+}
+
 TEST_CASE("several outputs, and an output that is an argument") {
   auto f = sn::fuse([](auto x) { return sn::outputs(x + 1.0f, x, sn::sum(x), x + 1.0f); });
   sn::tensor<float, 1> x{1, 2, 3};

@@ -215,6 +215,24 @@ TEST_CASE("large blocks are aligned and whole, and ask for huge pages") {
   }
 }
 
+TEST_CASE("large blocks begin at different offsets") {
+  const auto steps_after = [](std::size_t before) {
+    const std::size_t now = sn::next_block_offset();
+    CHECK(now % sn::block_offset_step == 0);
+    CHECK(now < sn::block_offsets * sn::block_offset_step);
+    return (now - before) / sn::block_offset_step % sn::block_offsets;
+  };
+  const std::size_t first = sn::next_block_offset();
+  for (std::size_t i = 1; i <= sn::block_offsets; ++i)
+    CHECK(steps_after(first) == i % sn::block_offsets);
+  const std::size_t large = sn::next_block_offset();
+  const sn::storage a(sn::huge_pages_from);
+  CHECK(steps_after(large) == 2);
+  const std::size_t small = sn::next_block_offset();
+  const sn::storage b(sn::huge_pages_from - 64);
+  CHECK(steps_after(small) == 1);
+}
+
 TEST_CASE("shared elements outlive their tensor") {
   auto shared = [] {
     const sn::tensor<float, 1> local{1, 2, 3};

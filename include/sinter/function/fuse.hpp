@@ -38,8 +38,8 @@ inline constexpr program_recipe recipe_of = make_recipe<Trace>();
 
 }  // namespace detail
 
-/// A fused function. All its state (e-graphs, plans, arenas) lives in this object. It may be called
-/// from several threads at once. `F` is a captureless lambda over handles; what varies is an
+/// A fused function. All its state (e-graphs, plans, arenas) lives in this object. It may be const,
+/// and may be called from several threads at once. `F` is a captureless lambda over handles; what varies is an
 /// argument.
 ///
 /// The compiler traces the lambda. Where it cannot, because something in it is no constant
@@ -60,7 +60,7 @@ class fused {
   /// lvalues that are not const, in contiguous memory. Throws shape_error, dtype_error, axis_error,
   /// index_error, alias_error or graph_error before anything is written.
   template <detail::FusedArgument... A>
-  auto operator()(A&&... arguments) {
+  auto operator()(A&&... arguments) const {
     static_assert(detail::sound_structures<A...>,
                   "sinter: a struct argument must be a template of its kind whose members are "
                   "parameters, or structs and arrays of such");
@@ -83,7 +83,7 @@ class fused {
   /// is still read when the result is written. (Functions that the first call traces keep a short
   /// list on the heap.)
   template <class... Out>
-  auto into(Out&... outputs) {
+  auto into(Out&... outputs) const {
     return [this, &outputs...]<detail::FusedArgument... A>(A&&... arguments) {
       static_assert(detail::sound_structures<A...>,
                     "sinter: a struct argument must be a template of its kind whose members are "
@@ -107,7 +107,7 @@ class fused {
   /// the rest, so that the first call is as fast as the others. Throws shape_error, and graph_error
   /// if a frozen argument is assigned.
   template <detail::FusedArgument... A>
-  void prepare(A&&... arguments) {
+  void prepare(A&&... arguments) const {
     told<A...>([](const auto&...) { return std::string(); }, arguments...);
   }
 
@@ -116,7 +116,7 @@ class fused {
   /// need be, saturates its graph once more (recording why, in about four times the time) and runs
   /// it a few times on the arguments, none of which it changes.
   template <detail::FusedArgument... A>
-  std::string explain(A&&... arguments) {
+  std::string explain(A&&... arguments) const {
     return told<A...>([](program& p, program::prepared_call& c, const auto& memory,
                          const auto& symbols) { return p.explain(c, memory, symbols); },
                       arguments...);
@@ -126,7 +126,7 @@ class fused {
   /// and as it is computed, the nests, bytes and time of each. Needs no network, and has no
   /// scripts.
   template <detail::FusedArgument... A>
-  std::string explain_html(A&&... arguments) {
+  std::string explain_html(A&&... arguments) const {
     return told<A...>([](program& p, program::prepared_call& c, const auto& memory,
                          const auto& symbols) { return p.explain_html(c, memory, symbols); },
                       arguments...);
@@ -136,7 +136,7 @@ class fused {
   /// streams with strides, places in scratch memory, every instruction), as text that
   /// exec::parse_lowered reads. Plans the function if need be.
   template <detail::FusedArgument... A>
-  std::string tile_programs(A&&... arguments) {
+  std::string tile_programs(A&&... arguments) const {
     return told<A...>([](const program& p, program::prepared_call& c, const auto& memory,
                          const auto& symbols) { return p.tile_programs(c, memory, symbols); },
                       arguments...);
@@ -148,7 +148,7 @@ class fused {
   /// arguments let it prepare once, if there is such. `planning::parse_schedules`
   /// (plan/parse_schedule.hpp) reads it, `planning::interpret_schedule` runs it.
   template <detail::FusedArgument... A>
-  std::string schedule(A&&... arguments) {
+  std::string schedule(A&&... arguments) const {
     return told<A...>([](const program& p, const program::prepared_call& c, const auto& memory,
                          const auto& symbols) { return p.schedule(c, memory, symbols); },
                       arguments...);
@@ -159,7 +159,7 @@ class fused {
   /// led to each nest; docs/plans.md says what every line means. Plans the function if need be.
   /// Like the next two it needs `#include <sinter/plans.hpp>`.
   template <detail::FusedArgument... A>
-  std::string export_plan(A&&... arguments) {
+  std::string export_plan(A&&... arguments) const {
     return told<A...>([](const program& p, const program::prepared_call& c, const auto& memory,
                          const auto& symbols) { return p.export_plan(c, memory, symbols); },
                       arguments...);
@@ -187,7 +187,7 @@ class fused {
   /// The saturated e-graph for arguments of these shapes, as a program that egglog replays: a
   /// datatype of the ops that occur, and a union per e-node.
   template <detail::FusedArgument... A>
-  std::string egglog(A&&... arguments) {
+  std::string egglog(A&&... arguments) const {
     return told<A...>([](const program& p, program::prepared_call& c, const auto&,
                          const auto&) { return p.egglog(c); },
                       arguments...);
@@ -207,7 +207,7 @@ class fused {
       std::is_invocable_v<F, const typename decltype(detail::traced_argument<A>())::type&...>;
 
   template <class... A, class Body>
-  std::string told(Body body, std::remove_reference_t<A>&... arguments) {
+  std::string told(Body body, std::remove_reference_t<A>&... arguments) const {
     static_assert(
         takes<A...>,
         "sinter: the lambda does not take so many arguments; give what a call gets, as in "
@@ -219,7 +219,7 @@ class fused {
   }
 
   template <class... A, class Body>
-  auto with_call(Body body, std::remove_reference_t<A>&... arguments) {
+  auto with_call(Body body, std::remove_reference_t<A>&... arguments) const {
     using trace = trace_of<A...>;
     constexpr ir::fault fault = detail::fault_of<trace>();
     static_assert(operands_fit<fault.kind, fault.code, fault.lhs, fault.rhs>::value,
@@ -228,7 +228,7 @@ class fused {
   }
 
   template <class Trace, class Body, class... Stored>
-  auto with_stored(Body& body, const Stored&... stored) {
+  auto with_stored(Body& body, const Stored&... stored) const {
     program& p = programs_.of(detail::recipe_of<Trace>);
     std::array<detail::argument_memory, Trace::specs.size()> memory{};
     [[maybe_unused]] std::size_t at = 0;
@@ -239,7 +239,7 @@ class fused {
   }
 
   template <class... A, class... Out>
-  auto call(std::tuple<Out&...> given, std::remove_reference_t<A>&... arguments) {
+  auto call(std::tuple<Out&...> given, std::remove_reference_t<A>&... arguments) const {
     return with_call<A...>(
         [&](program& p, program::prepared_call& c, const auto& memory, const auto&) {
           std::array<void*, trace_of<A...>::specs.size()> targets{};

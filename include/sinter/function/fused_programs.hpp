@@ -33,8 +33,8 @@ class fused_programs {
   ~fused_programs();
 
   // The program of this recipe, known by its address; made by the first call. Later ones take no
-  // lock.
-  program& of(const program_recipe& recipe);
+  // lock. const, as what is kept shows in nothing but time.
+  program& of(const program_recipe& recipe) const;
 
   program_statistics statistics() const;
 

@@ -54,7 +54,7 @@ SINTER_INLINE fused_programs& fused_programs::operator=(fused_programs&& other) 
 
 SINTER_INLINE fused_programs::~fused_programs() = default;
 
-SINTER_INLINE program& fused_programs::of(const program_recipe& recipe) {
+SINTER_INLINE program& fused_programs::of(const program_recipe& recipe) const {
   if (program* known = state_->find(recipe)) return *known;
   const std::scoped_lock lock(state_->mutex);
   if (program* known = state_->find(recipe)) return *known;  // meanwhile

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <sinter/support/atomic_value.hpp>
+#include <sinter/support/block_offset.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/huge_pages.hpp>
 #include <sinter/tensor/contents.hpp>
@@ -28,14 +29,17 @@ class storage {
 
   /// A block of at least `bytes` uninitialised bytes, made by one allocation. Whole 64-byte lines
   /// are allocated, so a vector load that begins inside `bytes` at an aligned address never leaves
-  /// the block. From `huge_pages_from` bytes on it asks for huge pages. Throws std::bad_alloc.
+  /// the block. From `huge_pages_from` bytes on it asks for huge pages, and begins at a
+  /// `next_block_offset` in them. Throws std::bad_alloc.
   explicit storage(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(-1) / 2) raise(std::bad_alloc());
     const std::size_t rounded =
         (bytes + storage_alignment - 1) / storage_alignment * storage_alignment;
-    void* memory = ::operator new(sizeof(header) + rounded, std::align_val_t{storage_alignment});
-    if (rounded >= huge_pages_from) advise_huge_pages(memory, sizeof(header) + rounded);
-    block_ = ::new (memory) header(static_cast<std::byte*>(memory) + sizeof(header), bytes);
+    const bool is_large = rounded >= huge_pages_from;
+    const std::size_t before = sizeof(header) + (is_large ? next_block_offset() : 0);
+    void* memory = ::operator new(before + rounded, std::align_val_t{storage_alignment});
+    if (is_large) advise_huge_pages(memory, before + rounded);
+    block_ = ::new (memory) header(static_cast<std::byte*>(memory) + before, bytes);
   }
 
   /// `bytes` bytes from `first` on, which live as long as `owner` does, to be read only: nobody
@@ -129,7 +133,7 @@ class storage {
     std::byte* first;
     std::size_t bytes;
     atomic_value<content_counter*> counter{nullptr};  // made when somebody asks for contents
-    void* owner = nullptr;                            // of bytes that are not behind the header
+    void* owner = nullptr;                            // of bytes that are in no block of ours
     void (*drop_owner)(void*) = nullptr;
   };
 
