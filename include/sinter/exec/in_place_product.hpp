@@ -32,8 +32,10 @@ struct placed_columns {
 };
 
 /// The same of whole registers of a matrix that passes once, block by block. Rows of the block to
-/// come, from `next` on, come into L2 meanwhile: one for 2^slowness of this one's.
-template <Floating T>
+/// come, from `next` on, come into L2 meanwhile: one for 2^slowness of this one's. With `Pairs` the
+/// block to come has two strips of three registers, and every other of this one's rows asks for the
+/// second.
+template <Floating T, bool Pairs>
 struct passing_columns {
   const T* from;
   const T* next;
@@ -42,12 +44,14 @@ struct passing_columns {
 
   // For rows from i on. Where there are more groups of rows than parts, some fetch again.
   passing_columns part(std::int64_t i, std::int64_t depth) const {
-    const std::int64_t part = i / tile_rows & ((std::int64_t{1} << slowness) - 1);
+    const std::int64_t part = i / tile_rows & ((std::int64_t{1} << (slowness - Pairs)) - 1);
     return {from, next + part * (depth >> slowness) * stride, stride, slowness};
   }
   [[gnu::always_inline]] simd<T> operator()(std::int64_t p, int w, bool) const {
     constexpr int read = 0, into_second_level = 2;
-    __builtin_prefetch(next + (p >> slowness) * stride + w * lanes<T>, read, into_second_level);
+    const std::int64_t strip = Pairs ? (p & 1) * 3 * lanes<T> : 0;
+    __builtin_prefetch(next + (p >> slowness) * stride + strip + w * lanes<T>, read,
+                       into_second_level);
     return load<T>(from + p * stride + w * lanes<T>);
   }
 };
@@ -95,9 +99,20 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
 /// twentieth of the work with 64 rows. Two blocks of these fit into L1; with 96, 8 rows of a Xeon
 /// take 1.05 and 16 rows by [2048,2048] 1.15 times as long, with 256 these 1.6 times. Zen 4 fetches
 /// from L2 as fast as it multiplies: 16 rows by three matrices of [768,768] take 524 µs with 64,
-/// 502 with 128 and 493 with 256, by [2048,2048] 1340, 1280 and 1230.
+/// 502 with 128 and 493 with 256, by [2048,2048] 1340, 1280 and 1230. On Zen 3 192 are as fast as
+/// 256 where B is in L3, and from memory up to 1.05 times.
 inline std::int64_t few_rows_depth() {
-  return this_family() == processor_family::amd_19h ? 256 : 64;
+  if (this_family() != processor_family::amd_19h) return 64;
+  return sizeof(simd<float>) < 64 ? 192 : 256;
+}
+
+/// Do few rows fetch two strips at once? One of AVX2 has 96 bytes in each row of B, a line and a
+/// half, and memory is slow to give lines one by one. Zen 3, 16 rows by [768,2048] and [2048,2048]
+/// from memory: 40 to 48 GFLOP/s instead of 34 to 40, 8 rows 30 instead of 21, and as many as
+/// before where B is in L3. The prefetcher of a Xeon makes up for it: with pairs it loses 5 %.
+template <Floating T>
+bool fetches_pairs_of_strips() {
+  return sizeof(simd<T>) < 64 && this_family() == processor_family::amd_19h;
 }
 
 /// The same for few rows and many columns, of a B that may be larger than what the caches next to a
@@ -112,6 +127,7 @@ void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   const std::int64_t most_depth = few_rows_depth();
   const std::int64_t groups = std::max<std::int64_t>(1, m / detail::tile_rows);
   const int slowness = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(groups))) - 1;
+  const bool pairs = fetches_pairs_of_strips<T>();
   for (std::int64_t p = 0; p < k; p += most_depth) {
     const std::int64_t depth = std::min(most_depth, k - p);
     detail::for_each_strip<T, true>(n, [&]<int W>(std::int64_t j, std::int64_t rest) {
@@ -120,12 +136,22 @@ void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
             0, m, depth, a.from_column(p), right,
             detail::tile_target<T>{c.to + j, c.stride, c.add || p > 0}, rest);
       };
+      constexpr std::int64_t width = W * lanes<T>;
       const T* const from = b + p * ldb + j;
-      const T* const next = j + W * lanes<T> < n ? from + W * lanes<T> : b + (p + depth) * ldb;
-      if (rest == lanes<T>)
-        multiply(detail::passing_columns<T>{from, next, ldb, slowness});
-      else
-        multiply(detail::placed_columns<T, false>{from, ldb, rest});
+      // What lies behind this strip, or this pair of strips: the beginning of the next block there
+      // where this one ends.
+      const auto behind = [&](std::int64_t column) {
+        return column < n ? b + p * ldb + column : b + (p + depth) * ldb;
+      };
+      if (rest != lanes<T>) return multiply(detail::placed_columns<T, false>{from, ldb, rest});
+      if constexpr (W == 3 && sizeof(simd<T>) < 64) {
+        if (pairs) {
+          const std::int64_t second = j / width & 1;  // fetches the other half of the rows
+          const T* const next = behind(j + (2 - second) * width) + second * (depth / 2) * ldb;
+          return multiply(detail::passing_columns<T, true>{from, next, ldb, slowness + 1});
+        }
+      }
+      multiply(detail::passing_columns<T, false>{from, behind(j + width), ldb, slowness});
     });
   }
 }
