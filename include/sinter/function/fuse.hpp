@@ -39,8 +39,8 @@ inline constexpr program_recipe recipe_of = make_recipe<Trace>();
 }  // namespace detail
 
 /// A fused function. All its state (e-graphs, plans, arenas) lives in this object. It may be const,
-/// and may be called from several threads at once. `F` is a captureless lambda over handles; what varies is an
-/// argument.
+/// and may be called from several threads at once. `F` is a captureless lambda over handles; what
+/// varies is an argument.
 ///
 /// The compiler traces the lambda. Where it cannot, because something in it is no constant
 /// expression (std::sqrt of a literal with Clang, a variable from outside), the first call traces
