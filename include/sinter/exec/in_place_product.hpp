@@ -8,12 +8,18 @@
 #include <bit>
 #include <cstdint>
 
+#include <sinter/exec/cache_lines.hpp>
 #include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/product_tile.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
+
+// Is what a strip has in a row of B no whole number of lines?
+template <Floating T>
+inline constexpr bool strips_share_lines =
+    tile_columns<T> * std::int64_t{sizeof(T)} % std::int64_t{line_bytes} != 0;
 
 /// A block of B, fetched some rows ahead: they lie far apart, and no prefetcher of the hardware
 /// follows over the end of a page. Of the last register of columns `rest` lanes are read.
@@ -33,7 +39,7 @@ struct placed_columns {
 
 /// The same of whole registers of a matrix that passes once, block by block. Rows of the block to
 /// come, from `next` on, come into L2 meanwhile: one for 2^slowness of this one's. With `Pairs` the
-/// block to come has two strips of three registers, and every other of this one's rows asks for the
+/// block to come has two of the widest strips, and every other of this one's rows asks for the
 /// second.
 template <Floating T, bool Pairs>
 struct passing_columns {
@@ -49,7 +55,7 @@ struct passing_columns {
   }
   [[gnu::always_inline]] simd<T> operator()(std::int64_t p, int w, bool) const {
     constexpr int read = 0, into_second_level = 2;
-    const std::int64_t strip = Pairs ? (p & 1) * 3 * lanes<T> : 0;
+    const std::int64_t strip = Pairs ? (p & 1) * tile_columns<T> : 0;
     __builtin_prefetch(next + (p >> slowness) * stride + strip + w * lanes<T>, read,
                        into_second_level);
     return load<T>(from + p * stride + w * lanes<T>);
@@ -99,20 +105,21 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
 /// twentieth of the work with 64 rows. Two blocks of these fit into L1; with 96, 8 rows of a Xeon
 /// take 1.05 and 16 rows by [2048,2048] 1.15 times as long, with 256 these 1.6 times. Zen 4 fetches
 /// from L2 as fast as it multiplies: 16 rows by three matrices of [768,768] take 524 µs with 64,
-/// 502 with 128 and 493 with 256, by [2048,2048] 1340, 1280 and 1230. On Zen 3 192 are as fast as
-/// 256 where B is in L3, and from memory up to 1.05 times.
-inline std::int64_t few_rows_depth() {
+/// 502 with 128 and 493 with 256, by [2048,2048] 1340, 1280 and 1230. On Zen 3, with AVX2, 192 are
+/// as fast as 256 where B is in L3, and from memory 1.04 to 1.13 times.
+template <Floating T>
+std::int64_t few_rows_depth() {
   if (this_family() != processor_family::amd_19h) return 64;
-  return sizeof(simd<float>) < 64 ? 192 : 256;
+  return detail::strips_share_lines<T> ? 192 : 256;
 }
 
 /// Do few rows fetch two strips at once? One of AVX2 has 96 bytes in each row of B, a line and a
-/// half, and memory is slow to give lines one by one. Zen 3, 16 rows by [768,2048] and [2048,2048]
-/// from memory: 40 to 48 GFLOP/s instead of 34 to 40, 8 rows 30 instead of 21, and as many as
-/// before where B is in L3. The prefetcher of a Xeon makes up for it: with pairs it loses 5 %.
+/// half, and memory is slow to give lines one by one. Zen 3, from memory, in turns: 16 rows by
+/// [768,2048] 38 and 50 GFLOP/s instead of 29 and 40, 8 rows 25 and 32 instead of 20 and 25, and as
+/// many as before where B is in L3. A Xeon loses 5 % with pairs.
 template <Floating T>
 bool fetches_pairs_of_strips() {
-  return sizeof(simd<T>) < 64 && this_family() == processor_family::amd_19h;
+  return detail::strips_share_lines<T> && this_family() == processor_family::amd_19h;
 }
 
 /// The same for few rows and many columns, of a B that may be larger than what the caches next to a
@@ -120,11 +127,11 @@ bool fetches_pairs_of_strips() {
 /// one beside it, before the next one does. (16 rows by three matrices of [768,768], which come
 /// from L3 of a Xeon, take 520 instead of 720 µs by hand, 8 rows 390 instead of 560: strips down
 /// all of B begin a new page with every second row.) Summed up in order, in blocks of
-/// few_rows_depth().
+/// few_rows_depth<T>().
 template <Floating T>
 void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::placed_matrix<T> a,
                        const T* b, std::int64_t ldb, detail::tile_target<T> c) {
-  const std::int64_t most_depth = few_rows_depth();
+  const std::int64_t most_depth = few_rows_depth<T>();
   const std::int64_t groups = std::max<std::int64_t>(1, m / detail::tile_rows);
   const int slowness = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(groups))) - 1;
   const bool pairs = fetches_pairs_of_strips<T>();
@@ -144,7 +151,7 @@ void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
         return column < n ? b + p * ldb + column : b + (p + depth) * ldb;
       };
       if (rest != lanes<T>) return multiply(detail::placed_columns<T, false>{from, ldb, rest});
-      if constexpr (W == 3 && sizeof(simd<T>) < 64) {
+      if constexpr (W == detail::tile_registers && detail::strips_share_lines<T>) {
         if (pairs) {
           const std::int64_t second = j / width & 1;  // fetches the other half of the rows
           const T* const next = behind(j + (2 - second) * width) + second * (depth / 2) * ldb;
