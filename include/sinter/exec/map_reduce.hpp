@@ -39,7 +39,7 @@ template <monoid M, ir::region R, class Beside>
   // after each store, and the loop's first turn, which looks whether there is a place for results,
   // would be compiled apart. The prefetcher, which goes by the address of a load, then lost its
   // track at every block.
-  const auto block = [&](std::int64_t first, std::int64_t count) {
+  const auto block = [&](std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
     const leaf_pointers<R> from = leaf;
     T* const to = out;
     auto others = beside.begin_block();
@@ -52,7 +52,7 @@ template <monoid M, ir::region R, class Beside>
       evaluate_region<R, U>(values, from, begin);
       const auto& results = results_of(values);
       others.template work<U>(begin);
-      if (to != nullptr) {
+      if (to != nullptr) [[unlikely]] {
 #pragma GCC unroll 4
         for (int u = 0; u < U; ++u) store<T>(to + begin + u * lanes<T>, results[u]);
       }
@@ -64,7 +64,8 @@ template <monoid M, ir::region R, class Beside>
     const std::int64_t last = (first + count) * lanes<T>;
     std::int64_t i = first * lanes<T>;
     for (; i + at_once * lanes<T> <= last; i += at_once * lanes<T>) {
-      if (fetches) lines.ask<at_once * sizeof(simd<T>)>();
+      if (fetches) [[unlikely]]
+        lines.ask<at_once * sizeof(simd<T>)>();
       add(values, i);
     }
     region_values<R, 1> single;

@@ -116,7 +116,10 @@ struct block_accumulators {
   static_assert(Count == 1 || Count == 4);
   simd<T> part[Count];
 
+  // Unrolled: of a loop GCC makes a fill of memory, which takes 12 ns (256 squares: 28 instead of
+  // 16 with it).
   [[gnu::always_inline]] block_accumulators() {
+#pragma GCC unroll 4
     for (simd<T>& each : part) each = simd<T>(identity_of<M, T>());
   }
   [[gnu::always_inline]] void add(std::size_t i, simd<T> x) { part[i] = combine<M>(part[i], x); }

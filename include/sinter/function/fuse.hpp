@@ -83,7 +83,7 @@ class fused {
   /// is still read when the result is written. (Functions that the first call traces keep a short
   /// list on the heap.)
   template <class... Out>
-  auto into(Out&... outputs) const {
+  [[nodiscard("into names results; f.into(y)(x) computes them")]] auto into(Out&... outputs) const {
     return [this, &outputs...]<detail::FusedArgument... A>(A&&... arguments) {
       static_assert(detail::sound_structures<A...>,
                     "sinter: a struct argument must be a template of its kind whose members are "
