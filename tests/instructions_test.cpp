@@ -305,7 +305,7 @@ TEST_CASE("a region of one op matches where its kernel reduces the result") {
   REQUIRE(instructions.size() == 1);
   auto l = load(g, {reduce(op::reduce_sum, summed, 2), reduce(op::reduce_max, largest, 2), stored});
   CHECK(planning::add_instructions(l.egraph, instructions) == 0);  // it has no kernel for a sum
-  instructions[0].sum = [](std::int64_t, run_mode, const void* const*, void*, void*, void*) {};
+  instructions[0].sum = [](const map_run&, const void* const*, void*, const row_results&) {};
   CHECK(planning::add_instructions(l.egraph, instructions) == 1);
   CHECK(fused_nodes(l.egraph, class_of(l, summed)).size() == 1);
   CHECK(check_meaning(l.egraph, instructions) == 1);

@@ -70,8 +70,8 @@ void check_against_two_kernels(const ir::instruction& instruction, exec::monoid 
   for (double* t : {&want, &got, &unstored}) reduction.identity(1, t);
   instruction.run(n, operands, mapped.data());
   reduction.row(n, mapped.data(), &want);
-  both(n, plain, operands, stored.data(), &got, nullptr);
-  both(n, ahead, operands, nullptr, &unstored, nullptr);
+  both({n, plain}, operands, stored.data(), {.accumulator = &got});
+  both({n, ahead}, operands, nullptr, {.accumulator = &unstored});
   CHECK(same_bits(got, want));
   CHECK(same_bits(unstored, want));
   CHECK(std::memcmp(stored.data(), mapped.data(), stored.size() * sizeof(T)) == 0);
@@ -81,15 +81,46 @@ void check_against_two_kernels(const ir::instruction& instruction, exec::monoid 
   const void* own[] = {in_place.data(), second.data()};
   double again{};
   reduction.identity(1, &again);
-  both(n, ahead, own, in_place.data(), &again, nullptr);
+  both({n, ahead}, own, in_place.data(), {.accumulator = &again});
   CHECK(same_bits(again, want));
 
   // As a whole row, without an accumulator.
   T result{}, whole{};
   reduction.finish(1, &want, &result);
-  both(n, plain, operands, nullptr, nullptr, &whole);
+  both({n, plain}, operands, nullptr, {.whole = &whole});
   CHECK(same_bits(whole, result));
   for (std::size_t i = 0; i < in_place.size(); ++i) CHECK(same_bits(in_place[i], mapped[i]));
+}
+
+// Rows in one call against a call for each. The scalar leaf has one value per row; rows, results
+// and values have steps of their own.
+template <class T>
+void check_rows(ir::map_reduce_function both, ir::run_mode mode, std::int64_t rows,
+                std::int64_t columns) {
+  CAPTURE(rows);
+  CAPTURE(columns);
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t apart = columns + 3, values_apart = columns + 1;
+  const auto x = values<T>(rows * apart, 0), y = values<T>(rows * apart + columns, 2);
+  const std::int64_t steps[] = {apart * size, 2 * size};
+  const std::vector<T> nothing(static_cast<std::size_t>(rows * values_apart), T(7));
+  std::vector<T> want_values = nothing, got_values = nothing;
+  std::vector<T> want(static_cast<std::size_t>(3 * rows), T(7)), got = want, unstored = want;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const void* operands[] = {x.data() + row * apart, y.data() + 2 * row};
+    both({columns, mode}, operands, want_values.data() + row * values_apart,
+         {.whole = want.data() + 3 * row});
+  }
+  const ir::map_run run{columns, mode, rows, steps, values_apart * size};
+  const void* operands[] = {x.data(), y.data()};
+  both(run, operands, got_values.data(), {.whole = got.data(), .step = 3 * size});
+  both(run, operands, nullptr, {.whole = unstored.data(), .step = 3 * size});
+  const auto same = [](const std::vector<T>& a, const std::vector<T>& b) {
+    return std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+  };
+  CHECK(same(got, want));
+  CHECK(same(unstored, want));
+  CHECK(same(got_values, want_values));
 }
 
 // The same down the columns of rows that lie `columns` + 3 elements apart, of which the scalar leaf
@@ -131,6 +162,12 @@ void check_sizes() {
     check_against_two_kernels<T>(maximum, exec::monoid::sum, maximum.sum, x, y);
     check_against_two_kernels<T>(maximum, exec::monoid::max, maximum.max, x, y);
   }
+  for (std::int64_t rows : {1, 2, 7})
+    for (std::int64_t columns : {1, 16, 17, 100, 1100})
+      for (ir::run_mode mode : {plain, ahead}) {
+        check_rows<T>(square.sum, mode, rows, columns);
+        check_rows<T>(maximum.max, mode, rows, columns);
+      }
   for (std::int64_t rows : {1, 2, 7, 32})
     for (std::int64_t columns : {0, 1, 5, 16, 17, 40, 64, 67, 1024, 1100}) {
       check_columns<T>(square, exec::monoid::sum, square.column_sum, rows, columns);
@@ -152,8 +189,8 @@ TEST_CASE("a map with a reduction continues an accumulator") {
   const float m = 0;
   const void* operands[] = {x.data(), &m};
   double sum = 100, fresh = 0;  // sums of f32 accumulate in f64
-  square.sum(40, ahead, operands, nullptr, &sum, nullptr);
-  square.sum(40, ahead, operands, nullptr, &fresh, nullptr);
+  square.sum({40, ahead}, operands, nullptr, {.accumulator = &sum});
+  square.sum({40, ahead}, operands, nullptr, {.accumulator = &fresh});
   CHECK(sum == 100 + fresh);
 }
 
@@ -166,10 +203,10 @@ TEST_CASE("a NaN anywhere makes the maximum NaN, infinities stay") {
       const void* operands[] = {x.data(), y.data()};
       float top = -std::numeric_limits<float>::infinity();
       x[static_cast<std::size_t>(at)] = std::numeric_limits<float>::infinity();
-      maximum.max(n, ahead, operands, nullptr, &top, nullptr);
+      maximum.max({n, ahead}, operands, nullptr, {.accumulator = &top});
       CHECK(top == std::numeric_limits<float>::infinity());
       x[static_cast<std::size_t>(at)] = std::numeric_limits<float>::quiet_NaN();
-      maximum.max(n, ahead, operands, nullptr, &top, nullptr);
+      maximum.max({n, ahead}, operands, nullptr, {.accumulator = &top});
       CHECK(std::isnan(top));
     }
   }

@@ -94,7 +94,7 @@ void check_against_three(work<T> w) {
 
   row<T> want(n, 3), got(n, 3), want_products = w.scaled, got_products = w.scaled;
   T want_sum{}, got_sum{}, want_largest{}, got_largest{};
-  code.sum(n, {}, operands, want.data(), nullptr, &want_sum);
+  code.sum({n}, operands, want.data(), {.whole = &want_sum});
   for (std::int64_t i = 0; i < n; ++i) want_products[i] = w.scaled[i] * w.factor;
   table[static_cast<std::size_t>(exec::monoid::max)].whole_row(n, w.searched.data(), &want_largest);
 

@@ -296,14 +296,13 @@ void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n, 
   // Of spread scalars; of what the last elements are read from and written to; of temporaries.
   alignas(64) T memory[ir::accumulator_program::max_places][block];
   detail::accumulator_places<T> places;
-  std::array<std::int64_t, ir::region::max_leaves + 1> step{};
+  std::array<std::int64_t, ir::region::max_leaves + 1> step;  // of the leaves and the result
   const std::size_t leaves = program.leaf_count;
   for (std::size_t k = 0; k < leaves; ++k) {
     places[k] = static_cast<T*>(const_cast<void*>(operands[k]));  // nobody writes there
     const auto leaf = static_cast<int>(k);
-    if (!program.is_scalar(leaf)) {
-      step[k] = elements;
-    } else if (program.is_spread(leaf)) {
+    step[k] = program.is_scalar(leaf) ? 0 : elements;
+    if (program.is_scalar(leaf) && program.is_spread(leaf)) {
       std::fill_n(memory[k], block, *places[k]);
       places[k] = memory[k];
     }

@@ -127,23 +127,29 @@ namespace detail {
 // and what comes from memory comes row by row, as the next is fetched while one is computed. (Layer
 // norm over rows of 768: 130 ns per row one by one, 115 by fours; softmax 234 and 227 in L2, but
 // 250 and 400 over 25 MB; of 1024 neither gains by threes: EPYC, Zen 4. A Xeon, which fetches by
-// itself what comes from L3: layer norm 0.92 of the time by fours in L2, 1.31 from L3.)
-inline std::int64_t rows_of_tile(const tile_program& p, std::int64_t columns) {
+// itself what comes from L3: layer norm 0.92 of the time by fours in L2, 1.31 from L3.) What one
+// kernel reads once may be longer: rows share what is set up for a call. (Sums of squares over rows
+// of 1024 in L2: 65 ns per row by fours, 69 one by one: EPYC, Zen 3.)
+inline std::int64_t rows_of_tile(const tile_program& p, std::int64_t columns, bool read_once) {
   constexpr std::int64_t long_row = 512, longest = 768;
   const std::int64_t most_bytes =
       this_family() == processor_family::amd_19h ? 8 << 20 : cache_resident_bytes;
   if (columns < long_row)
     return std::max<std::int64_t>(1, 2048 / std::max<std::int64_t>(1, columns));
+  const std::int64_t together =
+      p.axes.outer.empty() ? 1 : std::max<std::int64_t>(1, p.axes.outer.back());
+  if (read_once)
+    return std::clamp<std::int64_t>(4096 / columns, 1, std::min<std::int64_t>(8, together));
   if (columns > longest || streamed_bytes(p) > most_bytes) return 1;
-  const std::int64_t together = p.axes.outer.empty() ? 1 : p.axes.outer.back();
-  return std::clamp<std::int64_t>(4, 1, std::max<std::int64_t>(1, together));
+  return std::min<std::int64_t>(4, together);
 }
 
 }  // namespace detail
 
-/// Chooses the size of a tile. `maps` is the number of element-wise instructions per element,
-/// `block_columns` the columns of a block (geometry::block only).
-inline void choose_tile(tile_program& p, geometry kind, int maps, std::int64_t block_columns) {
+/// Chooses the size of a tile. `phases` is the number of sweeps over a row, `maps` of element-wise
+/// instructions per element, `block_columns` the columns of a block (geometry::block only).
+inline void choose_tile(tile_program& p, geometry kind, int phases, int maps,
+                        std::int64_t block_columns) {
   const std::int64_t rows = std::max<std::int64_t>(1, p.axes.rows);
   const std::int64_t columns = std::max<std::int64_t>(1, p.axes.columns);
   // 1024 elements of several values stay in L1 from one micro-op to the next. A single instruction
@@ -174,7 +180,7 @@ inline void choose_tile(tile_program& p, geometry kind, int maps, std::int64_t b
     case geometry::rows:
       p.split = rows < 8 && columns >= 32768;
       p.chunk = columns <= 2 * elements ? columns : elements;
-      p.tile_rows = p.split ? 1 : detail::rows_of_tile(p, columns);
+      p.tile_rows = p.split ? 1 : detail::rows_of_tile(p, columns, phases == 1 && maps <= 1);
       if (p.split) p.aligned_rows = false;
       if (p.aligned_rows) {
         p.tile_rows = 16;

@@ -105,6 +105,15 @@ template <ir::region R, int U>
     if (R.is_scalar(k)) values.number[k][0] = simd<region_type<R>>(*leaf[k]);
 }
 
+// To the next row, so many bytes behind.
+template <ir::region R>
+[[gnu::always_inline]] inline void move_leaves(leaf_pointers<R>& leaf, const std::int64_t* steps) {
+#pragma GCC unroll 12
+  for (std::size_t k = 0; k < R.leaf_count; ++k)
+    leaf[k] = reinterpret_cast<const region_type<R>*>(reinterpret_cast<const std::byte*>(leaf[k]) +
+                                                      steps[k]);
+}
+
 // What the mode says of the leaves of a row, from element `begin` on.
 template <ir::region R>
 [[gnu::always_inline]] inline void add_leaves(lines_ahead& lines, ir::run_mode mode,

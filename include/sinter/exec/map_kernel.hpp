@@ -107,10 +107,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
         if (!R.is_scalar(k)) first[k] = simd<T>(*leaf[k]);
   };
   const auto next_row = [&]() __attribute__((always_inline)) {
-#pragma GCC unroll 12
-    for (std::size_t k = 0; k < R.leaf_count; ++k)
-      leaf[k] =
-          reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(leaf[k]) + run.steps[k]);
+    detail::move_leaves<R>(leaf, run.steps);
     out = reinterpret_cast<out_type*>(reinterpret_cast<std::byte*>(out) + run.result_step);
   };
   // The register from element i on, of which `count` are left.

@@ -272,13 +272,6 @@ class placed_tile {
     for (std::size_t k = 0; k < c.operands; ++k) from[k] = at(k);
     std::byte* const to = at(c.operands);
     const std::int64_t to_step = steps[c.operands];
-    const auto for_each_row = [&](auto f) {
-      for (std::int64_t row = 0; row < c.rows; ++row) {
-        f(row, to + row * to_step);
-        for (std::size_t k = 0; k < c.operands; ++k)
-          from[k] = static_cast<const std::byte*>(from[k]) + steps[k];
-      }
-    };
     const command& source = *c.source;
     switch (c.kind) {
       case call_kind::at_once: run_map(source, c.elements, from.data(), to); return;
@@ -286,19 +279,17 @@ class placed_tile {
         source.run_rows({c.elements, source.mode, c.rows, steps, to_step}, from.data(), to);
         return;
       case call_kind::row_by_row:
-        for_each_row([&](std::int64_t, std::byte* row_to) {
-          run_map(source, c.elements, from.data(), row_to);
-        });
+        for (std::int64_t row = 0; row < c.rows; ++row) {
+          run_map(source, c.elements, from.data(), to + row * to_step);
+          for (std::size_t k = 0; k < c.operands; ++k)
+            from[k] = static_cast<const std::byte*>(from[k]) + steps[k];
+        }
         return;
-      case call_kind::map_reduce: {
-        std::byte* const result = at(c.operands + 1);
-        for_each_row([&](std::int64_t row, std::byte* values) {
-          source.reducing(c.elements, source.mode, from.data(),
-                          source.target.valid() ? values : nullptr, nullptr,
-                          result + row * steps[c.operands + 1]);
-        });
+      case call_kind::map_reduce:
+        source.reducing({c.elements, source.mode, c.rows, steps, to_step}, from.data(),
+                        source.target.valid() ? to : nullptr,
+                        {.whole = at(c.operands + 1), .step = steps[c.operands + 1]});
         return;
-      }
       case call_kind::reduce:
         reduction(source).kernels->whole_rows(c.rows, c.elements, from[0], steps[0], to, to_step);
         return;
@@ -313,10 +304,9 @@ class placed_tile {
         return;
       case call_kind::count: {
         const stream& positions = streamed(source);
-        for_each_row([&](std::int64_t row, std::byte* row_to) {
+        for (std::int64_t row = 0; row < c.rows; ++row)
           write_positions(source.type, positions.offset + row * row_step(positions), positions.step,
-                          c.elements, row_to);
-        });
+                          c.elements, to + row * to_step);
         return;
       }
     }

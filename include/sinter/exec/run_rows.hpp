@@ -311,6 +311,10 @@ class row_runner {
     if (c.kind == call_kind::map_rows)
       return c.map_rows({c.count, c.mode, rows, steps, steps[c.to]},
                         reinterpret_cast<const void* const*>(at), at[c.to]);
+    if (c.kind == call_kind::map_reduce)
+      return c.map_reduce({c.count, c.mode, rows, steps, steps[c.to]},
+                          reinterpret_cast<const void* const*>(at), at[c.to],
+                          {.whole = at[c.result], .step = steps[c.result]});
     if (c.kind == call_kind::reduce)
       return c.reduction->whole_rows(rows, c.count, at[0], steps[0], at[c.result], steps[c.result]);
     if (c.kind == call_kind::reduce_pair)
@@ -345,7 +349,7 @@ class row_runner {
         c.fused->run_steps(*c.fused->steps, count, c.mode, from, at[c.to]);
         return;
       case call_kind::map_reduce:
-        c.map_reduce(count, c.mode, from, at[c.to], nullptr, at[c.result]);
+        c.map_reduce({.count = count, .mode = c.mode}, from, at[c.to], {.whole = at[c.result]});
         return;
       case call_kind::reduce: c.reduction->whole_row(count, *from, at[c.result]); return;
       case call_kind::reduce_pair:

@@ -325,7 +325,8 @@ class tile_runner {
     std::byte* const to = accumulator(r, accumulators_, 0);
     const std::int64_t to_step = height_ > 1 ? accumulator(r, accumulators_, 1) - to : 0;
     for_each_row(c, operands, height_, [&](const void* const* from, std::int64_t row) {
-      c.reducing(width_, c.mode, from, address(c.target, row), to + row * to_step, nullptr);
+      c.reducing({.count = width_, .mode = c.mode}, from, address(c.target, row),
+                 {.accumulator = to + row * to_step});
     });
   }
 

@@ -110,7 +110,7 @@ class tile_schedule {
     add_streams(at);
     bind_walk(program, extents, request.outer_count, facts_.kind);
     find_streamed(at);
-    choose_tile(program, facts_.kind, facts_.maps, request.block_columns);
+    choose_tile(program, facts_.kind, facts_.phases, facts_.maps, request.block_columns);
     classify_values();
     find_conflicts(at);
     find_phases(at);

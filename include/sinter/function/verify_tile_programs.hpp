@@ -64,7 +64,7 @@ class tile_program_verifier {
         each.run = [](std::int64_t, const void* const*, void*) {};
         each.run_rows = [](const ir::map_run&, const void* const*, void*) {};
         each.sum =
-            each.max = [](std::int64_t, ir::run_mode, const void* const*, void*, void*, void*) {};
+            each.max = [](const ir::map_run&, const void* const*, void*, const ir::row_results&) {};
         each.column_sum =
             each.column_max = [](std::int64_t, std::int64_t, const void* const*, void*) {};
         out.push_back(each);

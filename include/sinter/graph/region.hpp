@@ -127,13 +127,19 @@ struct map_run {
 // operands. What went past the caches is seen by other threads after a store fence.
 using map_rows_function = void (*)(const map_run& run, const void* const* operands, void* result);
 
-// Runs a region over `count` consecutive elements of a row and combines what it computes into
-// *accumulator, in the order in which a reduction of the stored values would; or, if these elements
-// are the whole row, writes their reduction to *whole, which is nullptr otherwise. Writes the
-// values to result as well, unless that is nullptr. Of the mode what is fetched matters, operands
-// alone.
-using map_reduce_function = void (*)(std::int64_t count, run_mode mode, const void* const* operands,
-                                     void* result, void* accumulator, void* whole);
+// Where the reductions of rows go: that of a part of one row into an accumulator, those of whole
+// rows, if `whole` is not nullptr, to results that lie `step` bytes apart.
+struct row_results {
+  void* accumulator = nullptr;
+  void* whole = nullptr;
+  std::int64_t step = 0;
+};
+
+// Runs a region over rows of `count` consecutive elements and combines what it computes of each, in
+// the order in which a reduction of the stored values would. Writes the values to result as well,
+// unless that is nullptr. Of the mode what is fetched matters, operands alone.
+using map_reduce_function = void (*)(const map_run& run, const void* const* operands, void* result,
+                                     const row_results& to);
 
 // What a kernel that has instructions to spare, or waits for memory, reduces the next row to: its
 // largest element, its squared distances from the mean (and the sum, the second result), or its sum
@@ -153,7 +159,7 @@ struct rows_beside {
   void* second_result = nullptr;  // if anybody wants it
 };
 
-// A map_function, or if `whole` is not nullptr a map_reduce_function, of a whole row, which writes
+// A map_function of a whole row, and if `whole` is not nullptr its reduction, which writes
 // its values to result, and works on the rows beside it. These do not overlap with its own; results
 // of the row behind, which are written last, may be operands.
 using overlapped_function = void (*)(std::int64_t count, run_mode mode, const void* const* operands,
