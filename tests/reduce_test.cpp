@@ -201,7 +201,7 @@ TEST_CASE_TEMPLATE("an empty row leaves the identity", T, std::int32_t, float) {
 
 TEST_CASE_TEMPLATE("columns", T, std::uint8_t, std::int32_t, std::int64_t, float, double) {
   for (const std::int64_t rows : {1, 2, 31, 32, 33, 100})
-    for (const std::int64_t columns : {1, 7, 16, 65, 200}) {
+    for (const std::int64_t columns : {1, 7, 16, 20, 65, 200, 1024, 1100}) {
       const std::int64_t stride = columns + 5;
       const std::vector<T> x = some_values<T>(rows * stride);
       for (const monoid m : values_of_elements) {
@@ -283,21 +283,25 @@ TEST_CASE_TEMPLATE("NaN spreads through max and min, and is the argmax", T, floa
 }
 
 TEST_CASE_TEMPLATE("NaN stays in its column", T, float, double) {
-  constexpr std::int64_t rows = 35, columns = 83;  // strips, registers and a rest, over two blocks
-  std::vector<T> x = some_values<T>(rows * columns), clean(columns), result(columns);
-  kernels<T>(monoid::max).identity(columns, clean.data());
-  kernels<T>(monoid::max).column(rows, columns, x.data(), columns, clean.data());
-  for (std::int64_t at = 0; at < rows * columns; at += 7) {
-    const T before =
-        std::exchange(x[static_cast<std::size_t>(at)], std::numeric_limits<T>::quiet_NaN());
-    kernels<T>(monoid::max).identity(columns, result.data());
-    kernels<T>(monoid::max).column(rows, columns, x.data(), columns, result.data());
-    x[static_cast<std::size_t>(at)] = before;
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const auto column = static_cast<std::size_t>(j);
-      const bool right =
-          j == at % columns ? std::isnan(result[column]) : result[column] == clean[column];
-      REQUIRE(right);
+  constexpr std::int64_t rows = 35;                 // two blocks
+  for (const std::int64_t columns : {1, 13, 83}) {  // register by register and row by row
+    std::vector<T> x = some_values<T>(rows * columns);
+    const auto size = static_cast<std::size_t>(columns);
+    std::vector<T> clean(size), result(size);
+    kernels<T>(monoid::max).identity(columns, clean.data());
+    kernels<T>(monoid::max).column(rows, columns, x.data(), columns, clean.data());
+    for (std::int64_t at = 0; at < rows * columns; at += 7) {
+      const T before =
+          std::exchange(x[static_cast<std::size_t>(at)], std::numeric_limits<T>::quiet_NaN());
+      kernels<T>(monoid::max).identity(columns, result.data());
+      kernels<T>(monoid::max).column(rows, columns, x.data(), columns, result.data());
+      x[static_cast<std::size_t>(at)] = before;
+      for (std::int64_t j = 0; j < columns; ++j) {
+        const auto column = static_cast<std::size_t>(j);
+        const bool right =
+            j == at % columns ? std::isnan(result[column]) : result[column] == clean[column];
+        REQUIRE(right);
+      }
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How the kernels of pairs walk rows in memory (column_pair.hpp): pieces of columns whose partial
-// results stay in L1, blocks of rows, and four rows side by side from their beginning to their end,
-// as map_reduce_columns_kernel does.
+// How kernels that reduce over columns walk rows in memory: pieces of columns whose partial results
+// stay in L1, blocks of rows, and four rows side by side from their beginning to their end, which
+// the hardware's prefetchers follow.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,14 @@
 #include <sinter/exec/simd.hpp>
 
 namespace sinter::inline SINTER_ABI::exec::detail {
+
+// Columns whose partial results are on the stack at one time: 4 KiB of floats.
+inline constexpr std::int64_t partial_columns = 1024;
+
+// Rows of so many registers and less are walked one register of columns after the other, whose sums
+// need not wait for what was stored four rows before. (sum(|x|, 0) over 20,000 rows of 16: 46 us
+// instead of 62.)
+inline constexpr std::int64_t narrow_registers = 4;
 
 /// f(first, width, row, end) for blocks of rows [row, end) and columns [first, first + width).
 template <class F>
