@@ -302,7 +302,7 @@ void accumulator_kernel(const ir::accumulator_program& program, std::int64_t n, 
     places[k] = static_cast<T*>(const_cast<void*>(operands[k]));  // nobody writes there
     const auto leaf = static_cast<int>(k);
     step[k] = program.is_scalar(leaf) ? 0 : elements;
-    if (program.is_scalar(leaf) && program.is_spread(leaf)) {
+    if (program.is_spread(leaf)) {
       std::fill_n(memory[k], block, *places[k]);
       places[k] = memory[k];
     }

@@ -204,12 +204,7 @@ void map_reduce_columns_kernel(std::int64_t rows, std::int64_t columns, const vo
     }
     for (std::int64_t row = grouped; row < rows; ++row)
       detail::add_row<M, R, T>(0, width, leaves(row), partial);
-    std::int64_t j = 0;
-    for (; j + lanes<T> <= width; j += lanes<T>)
-      detail::accumulate<M, T>(load<T>(partial + j), target + first + j);
-    for (; j < width; ++j)
-      target[first + j] = detail::combine_single<M>(
-          target[first + j], static_cast<accumulator_type<M, T>>(partial[j]));
+    detail::accumulate_partials<M, T>(width, partial, target + first);
   }
 }
 

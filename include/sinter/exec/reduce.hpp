@@ -29,6 +29,28 @@ template <monoid M, Floating T>
     add_lanes(x, to);
 }
 
+// The partial results of `width` columns into their accumulators.
+template <monoid M, Floating T>
+[[gnu::always_inline]] inline void accumulate_partials(std::int64_t width, const T* partial,
+                                                       accumulator_type<M, T>* to) {
+  std::int64_t j = 0;
+  for (; j + lanes<T> <= width; j += lanes<T>) accumulate<M, T>(load<T>(partial + j), to + j);
+  for (; j < width; ++j)
+    to[j] = combine_single<M>(to[j], static_cast<accumulator_type<M, T>>(partial[j]));
+}
+
+// pass(f) combines registers with f and returns whether there was no NaN, which f may lose: as if
+// there were none, and if there was one, once more.
+template <monoid M, Floating T, class Pass>
+[[gnu::always_inline]] inline void combine_numbers_first(Pass pass) {
+  const bool numbers = pass([](simd<T> a, simd<T> b) __attribute__((always_inline)) {
+    return combine_numbers<M, T>(a, b);
+  });
+  if constexpr (loses_nan<M>)
+    if (!numbers) [[unlikely]]
+      pass([](simd<T> a, simd<T> b) __attribute__((always_inline)) { return combine<M>(a, b); });
+}
+
 // partial[j] = partial[j] op column j of a block of rows, four rows at a time. Returns whether
 // there was no NaN, which f may lose.
 template <monoid M, Floating T, class F>
@@ -59,34 +81,18 @@ template <monoid M, Floating T>
 void reduce_block_of_rows(std::int64_t rows, std::int64_t width, const T* x,
                           std::int64_t row_stride, accumulator_type<M, T>* accumulator) {
   alignas(64) T partial[static_cast<std::size_t>(partial_columns)];
-  const auto begin = [&] {
+  combine_numbers_first<M, T>([&](auto f) __attribute__((always_inline)) {
     std::fill_n(partial, planning::whole_units(width, lanes<T>), identity_of<M, T>());
-  };
-  begin();
-  // As if there were no NaN, and if there was one, once more.
-  const bool numbers = combine_rows<M, T>(
-      rows, width, x, row_stride, partial,
-      [](auto a, auto b) __attribute__((always_inline)) { return combine_numbers<M, T>(a, b); });
-  if constexpr (loses_nan<M>)
-    if (!numbers) [[unlikely]] {
-      begin();
-      combine_rows<M, T>(
-          rows, width, x, row_stride, partial,
-          [](auto a, auto b) __attribute__((always_inline)) { return combine<M>(a, b); });
-    }
-  std::int64_t j = 0;
-  for (; j + lanes<T> <= width; j += lanes<T>)
-    accumulate<M, T>(load<T>(partial + j), accumulator + j);
-  for (; j < width; ++j)
-    accumulator[j] =
-        combine_single<M>(accumulator[j], static_cast<accumulator_type<M, T>>(partial[j]));
+    return combine_rows<M, T>(rows, width, x, row_stride, partial, f);
+  });
+  accumulate_partials<M, T>(width, partial, accumulator);
 }
 
 // The same of one register of columns, which load(row) reads.
 template <monoid M, Floating T, class Load>
 [[gnu::always_inline]] inline simd<T> reduce_register_of_rows(std::int64_t rows, Load load) {
   simd<T> all;
-  const auto combine_all = [&](auto f) __attribute__((always_inline)) {
+  combine_numbers_first<M, T>([&](auto f) __attribute__((always_inline)) {
     simd<T> combined = load(0);
     simd_mask<T> numbers = are_numbers<T>(combined, combined);
     std::int64_t row = 1;
@@ -102,12 +108,7 @@ template <monoid M, Floating T, class Load>
     }
     all = combined;
     return xsimd::all(numbers);
-  };
-  const bool numbers = combine_all(
-      [](auto a, auto b) __attribute__((always_inline)) { return combine_numbers<M, T>(a, b); });
-  if constexpr (loses_nan<M>)
-    if (!numbers) [[unlikely]]
-      combine_all([](auto a, auto b) __attribute__((always_inline)) { return combine<M>(a, b); });
+  });
   return all;
 }
 
@@ -127,9 +128,7 @@ void reduce_narrow_block(std::int64_t rows, std::int64_t width, const T* x, std:
   if (j == width) return;
   alignas(64) T rest[static_cast<std::size_t>(lanes<T>)];
   store<T>(rest, reduce_register_of_rows<M, T>(rows, part));
-  for (int lane = 0; j < width; ++j, ++lane)
-    accumulator[j] =
-        combine_single<M>(accumulator[j], static_cast<accumulator_type<M, T>>(rest[lane]));
+  accumulate_partials<M, T>(width - j, rest, accumulator + j);
 }
 
 // In strips of four registers down 32 rows, whose lines share the ways of L1 where rows are 4 KiB

@@ -159,9 +159,9 @@ struct rows_beside {
   void* second_result = nullptr;  // if anybody wants it
 };
 
-// A map_function of a whole row, and if `whole` is not nullptr its reduction, which writes
-// its values to result, and works on the rows beside it. These do not overlap with its own; results
-// of the row behind, which are written last, may be operands.
+// A map_function of a whole row that works on the rows beside it as well, and writes what its
+// values reduce to, unless `whole` is nullptr. These rows do not overlap with its own; results of
+// the row behind, which are written last, may be operands.
 using overlapped_function = void (*)(std::int64_t count, run_mode mode, const void* const* operands,
                                      void* result, void* whole, const rows_beside& rows);
 
