@@ -41,9 +41,29 @@ side dot(const problem& p) {
       {}, [x = as_vector(p[0]), y = as_vector(p[1])](buffer& out) { *out.data() = (x * y).sum(); });
 }
 
+side sum_rows(const problem& p) {
+  return side_with_result({p[0].extent(0)}, [x = as_array(p[0])](buffer& out) {
+    for (Eigen::Index r = 0; r < x.rows(); ++r) out.data()[r] = x.row(r).sum();
+  });
+}
+
+side max_rows(const problem& p) {
+  return side_with_result({p[0].extent(0)}, [x = as_array(p[0])](buffer& out) {
+    for (Eigen::Index r = 0; r < x.rows(); ++r) out.data()[r] = x.row(r).maxCoeff();
+  });
+}
+
 // What is reduced over columns goes row by row, so that memory is read in order: `colwise` takes
 // seven times as long.
 using row_array = Eigen::Array<float, 1, Eigen::Dynamic>;
+
+side sum_columns(const problem& p) {
+  return side_with_result({p[0].extent(1)}, [x = as_array(p[0])](buffer& result) {
+    auto out = as_row(result).array();
+    out = x.row(0);
+    for (Eigen::Index r = 1; r < x.rows(); ++r) out += x.row(r);
+  });
+}
 
 side batchnorm(const problem& p) {
   return side_with_result(p[0].shape(), [x = as_array(p[0])](buffer& result) {
@@ -86,6 +106,9 @@ sides eigen_rows() {
           {"layernorm", layernorm},
           {"mse_16m", mse},
           {"dot_1m", dot},
+          {"sum_axis0", sum_columns},
+          {"sum_axis1", sum_rows},
+          {"max_axis1", max_rows},
           {"softmax_16", softmax},
           {"layernorm_1000", layernorm},
           {"batchnorm", batchnorm},

@@ -142,6 +142,24 @@ side layernorm(const problem& p) {
   });
 }
 
+template <int Axis>
+side reduction(const problem& p, dnnl::algorithm op) {
+  return described({p[0].extent(1 - Axis)}, [&](sequence& steps, const buffer& out) {
+    memory::dims shape = p[0].shape();
+    shape[Axis] = 1;
+    const memory x = view(p[0]), y = view(out, row_major(shape));
+    const dnnl::reduction::desc what(op, x.get_desc(), y.get_desc(), 0, 0);
+    steps.add(dnnl::reduction({what, engine()}), {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}});
+  });
+}
+
+template <int Axis>
+side sum(const problem& p) {
+  return reduction<Axis>(p, dnnl::algorithm::reduction_sum);
+}
+
+side max(const problem& p) { return reduction<1>(p, dnnl::algorithm::reduction_max); }
+
 // An image of one column, whose channels lie next to each other.
 side batchnorm(const problem& p) {
   return described(p[0].shape(), [&](sequence& steps, const buffer& out) {
@@ -277,6 +295,9 @@ library onednn_library() {
            {"bias_relu", bias_relu},
            {"softmax", softmax},
            {"layernorm", layernorm},
+           {"sum_axis0", sum<0>},
+           {"sum_axis1", sum<1>},
+           {"max_axis1", max},
            {"softmax_16", softmax},
            {"layernorm_1000", layernorm},
            {"batchnorm", batchnorm},

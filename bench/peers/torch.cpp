@@ -97,6 +97,15 @@ side dot(const problem& p) {
   return inference([x = view(p[0]), y = view(p[1])] { return at::dot(x, y); });
 }
 
+template <int Axis>
+side sum(const problem& p) {
+  return inference([x = view(p[0])] { return at::sum(x, Axis); });
+}
+
+side max(const problem& p) {
+  return inference([x = view(p[0])] { return at::amax(x, 1); });
+}
+
 side batchnorm(const problem& p) {
   return inference([x = view(p[0])] {
     return at::batch_norm(x, {}, {}, {}, {}, /*training=*/true, 0.1, 1e-5, false);
@@ -267,6 +276,9 @@ library torch_library() {
            {"layernorm", layernorm},
            {"mse_16m", mse},
            {"dot_1m", dot},
+           {"sum_axis0", sum<0>},
+           {"sum_axis1", sum<1>},
+           {"max_axis1", max},
            {"softmax_16", softmax},
            {"layernorm_1000", layernorm},
            {"batchnorm", batchnorm},

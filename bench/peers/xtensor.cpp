@@ -141,6 +141,26 @@ side mse(const problem& p) {
   });
 }
 
+side sum_columns(const problem& p) {
+  return side_with_result({p[0].extent(1)}, [&p](buffer& result) {
+    auto out = flat(result);
+    xt::noalias(out) = row(p[0], 0);
+    for (std::int64_t r = 1; r < p[0].extent(0); ++r) out += row(p[0], r);
+  });
+}
+
+side sum_rows(const problem& p) {
+  return side_with_result({p[0].extent(0)}, [&p](buffer& out) {
+    for (std::int64_t r = 0; r < p[0].extent(0); ++r) out.data()[r] = total(row(p[0], r));
+  });
+}
+
+side max_rows(const problem& p) {
+  return side_with_result({p[0].extent(0)}, [&p](buffer& out) {
+    for (std::int64_t r = 0; r < p[0].extent(0); ++r) out.data()[r] = largest(row(p[0], r));
+  });
+}
+
 side batchnorm(const problem& p) {
   return side_with_result(p[0].shape(), [&p](buffer& result) {
     const std::int64_t rows = result.extent(0);
@@ -196,6 +216,9 @@ library xtensor_library() {
            {"softmax_16", softmax},
            {"layernorm_1000", layernorm},
            {"mse_16m", mse},
+           {"sum_axis0", sum_columns},
+           {"sum_axis1", sum_rows},
+           {"max_axis1", max_rows},
            {"batchnorm", batchnorm},
            {"logsumexp_axis0", logsumexp_columns},
            {"logsumexp_axis1", logsumexp_rows}}};

@@ -36,6 +36,17 @@ side batchnorm(const problem& p) {
 }
 
 template <int Axis>
+side sum(const problem& p) {
+  return sinter_side([](auto x) { return sn::sum(x, Axis); }, vector(p[0].extent(1 - Axis)),
+                     tensor_of<2>(p[0]));
+}
+
+side max(const problem& p) {
+  return sinter_side([](auto x) { return sn::max(x, 1); }, vector(p[0].extent(0)),
+                     tensor_of<2>(p[0]));
+}
+
+template <int Axis>
 side logsumexp(const problem& p) {
   return sinter_side([](auto x) { return sn::logsumexp(x, Axis); }, vector(p[0].extent(1 - Axis)),
                      tensor_of<2>(p[0]));
@@ -48,6 +59,9 @@ sides sinter_rows() {
           {"layernorm", layernorm},
           {"mse_16m", mse},
           {"dot_1m", dot},
+          {"sum_axis0", sum<0>},
+          {"sum_axis1", sum<1>},
+          {"max_axis1", max},
           {"softmax_16", softmax},
           {"layernorm_1000", layernorm},
           {"batchnorm", batchnorm},
