@@ -129,17 +129,25 @@ namespace detail {
 // 250 and 400 over 25 MB; of 1024 neither gains by threes: EPYC, Zen 4. A Xeon, which fetches by
 // itself what comes from L3: layer norm 0.92 of the time by fours in L2, 1.31 from L3.) What one
 // kernel reads once may be longer: rows share what is set up for a call. (Sums of squares over rows
-// of 1024 in L2: 65 ns per row by fours, 69 one by one: EPYC, Zen 3.)
-inline std::int64_t rows_of_tile(const tile_program& p, std::int64_t columns, bool read_once) {
-  constexpr std::int64_t long_row = 512, longest = 768;
+// of 1024 in L2: 65 ns per row by fours, 69 one by one: EPYC, Zen 3.) And what is reduced where it
+// lies leaves nothing in L1, so that as many rows come together as registers have lanes.
+inline std::int64_t rows_of_tile(const tile_program& p, std::int64_t columns, int phases,
+                                 int maps) {
+  constexpr std::int64_t long_row = 512, longest = 768, lanes = 16;
   const std::int64_t most_bytes =
       this_family() == processor_family::amd_19h ? 8 << 20 : cache_resident_bytes;
-  if (columns < long_row)
-    return std::max<std::int64_t>(1, 2048 / std::max<std::int64_t>(1, columns));
+  const auto of_elements = [&](std::int64_t elements) {
+    return std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, columns));
+  };
+  const bool in_place =
+      phases == 1 && maps == 0 && std::ranges::all_of(p.streams, [](const stream& s) {
+        return s.extent() != value_class::full || (s.buffer >= 0 && s.linear && s.step == 1);
+      });
+  if (columns < long_row) return in_place ? std::max(lanes, of_elements(2048)) : of_elements(2048);
   const std::int64_t together =
       p.axes.outer.empty() ? 1 : std::max<std::int64_t>(1, p.axes.outer.back());
-  if (read_once)
-    return std::clamp<std::int64_t>(4096 / columns, 1, std::min<std::int64_t>(8, together));
+  if (in_place) return std::min({lanes, of_elements(16'384), together});
+  if (phases == 1 && maps == 1) return std::min<std::int64_t>({8, of_elements(4096), together});
   if (columns > longest || streamed_bytes(p) > most_bytes) return 1;
   return std::min<std::int64_t>(4, together);
 }
@@ -180,7 +188,7 @@ inline void choose_tile(tile_program& p, geometry kind, int phases, int maps,
     case geometry::rows:
       p.split = rows < 8 && columns >= 32768;
       p.chunk = columns <= 2 * elements ? columns : elements;
-      p.tile_rows = p.split ? 1 : detail::rows_of_tile(p, columns, phases == 1 && maps <= 1);
+      p.tile_rows = p.split ? 1 : detail::rows_of_tile(p, columns, phases, maps);
       if (p.split) p.aligned_rows = false;
       if (p.aligned_rows) {
         p.tile_rows = 16;

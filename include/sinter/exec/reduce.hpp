@@ -155,7 +155,12 @@ void column_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::
 
 template <monoid M, class T>
 void combine_kernel(std::int64_t n, const void* other, void* accumulator) {
-  column_kernel<M, T>(1, n, other, 0, accumulator);
+  const auto* const from = static_cast<const T*>(other);
+  auto* const to = static_cast<T*>(accumulator);
+  if constexpr (Floating<T>)
+    accumulate_partials<M, T>(n, from, to);
+  else
+    for (std::int64_t i = 0; i < n; ++i) to[i] = combine<M>(to[i], from[i]);
 }
 
 // The first one by itself, here and below: rows have one accumulator, and calls of memset and

@@ -102,10 +102,14 @@ template <monoid M, Floating T, class Block>
   return all;
 }
 
-// All registers of a row. One block needs nothing of what a call for several saves.
+// All registers of a row. Two blocks need nothing of what a call for more saves.
 template <monoid M, Floating T, class Block>
 [[gnu::always_inline]] inline simd<T> reduce_registers(std::int64_t count, Block& block) {
-  return count <= reduce_block ? block(0, count) : reduce_blocks<M, T>(count, block);
+  if (count > 2 * reduce_block) return reduce_blocks<M, T>(count, block);
+  simd<T> all(identity_of<M, T>());
+  for (std::int64_t begin = 0; begin < count; begin += reduce_block)
+    all = combine<M>(all, block(begin, std::min(reduce_block, count - begin)));
+  return all;
 }
 
 // The four accumulators of a block: register i goes to accumulator i % 4, what is left of the last
@@ -181,20 +185,36 @@ template <monoid M, Floating T>
   return reduce_lanes<T>(x, [](simd<T> a, simd<T> b) { return combine<M>(a, b); });
 }
 
+// A block of `count` registers.
+template <monoid M, Floating T>
+[[gnu::always_inline]] inline simd<T> reduce_one_block(std::int64_t count, const T* x) {
+  block_accumulators<M, T> sums;
+  std::int64_t i = 0;
+  for (; i + 4 <= count; i += 4, x += 4 * lanes<T>)
+    for (std::size_t u = 0; u < 4; ++u)
+      sums.add(u, load<T>(x + static_cast<std::int64_t>(u) * lanes<T>));
+  for (; i < count; ++i, x += lanes<T>) sums.add(0, load<T>(x));
+  return sums.all();
+}
+
+// The same as a function of its own, for what seldom comes.
+template <monoid M, Floating T>
+[[gnu::noinline]] simd<T> reduce_any(std::int64_t count, const T* x) {
+  return reduce_one_block<M, T>(count, x);
+}
+
 // A row of floats, lane by lane.
 template <monoid M, Floating T>
 [[gnu::always_inline]] inline simd<T> reduce_to_register(std::int64_t n, const T* x) {
   const auto block = [&](std::int64_t begin, std::int64_t count) {
-    const T* at = x + begin * lanes<T>;
-    if constexpr (loses_nan<M>)
-      if (simd<T> all; reduce_numbers<M, T>(count, at, all)) return all;
-    block_accumulators<M, T> sums;
-    std::int64_t i = 0;
-    for (; i + 4 <= count; i += 4, at += 4 * lanes<T>)
-      for (std::size_t u = 0; u < 4; ++u)
-        sums.add(u, load<T>(at + static_cast<std::int64_t>(u) * lanes<T>));
-    for (; i < count; ++i, at += lanes<T>) sums.add(0, load<T>(at));
-    return sums.all();
+    const T* const at = x + begin * lanes<T>;
+    if constexpr (loses_nan<M>) {
+      if (simd<T> all; reduce_numbers<M, T>(count, at, all)) [[likely]]
+        return all;
+      return reduce_any<M, T>(count, at);
+    } else {
+      return reduce_one_block<M, T>(count, at);
+    }
   };
   const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
   simd<T> all = reduce_registers<M, T>(whole, block);
