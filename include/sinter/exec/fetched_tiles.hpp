@@ -8,7 +8,6 @@
 
 #include <sinter/exec/bind_walk.hpp>
 #include <sinter/exec/fetch_ahead.hpp>
-#include <sinter/exec/parallel.hpp>
 #include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/row_overlap.hpp>
 #include <sinter/exec/schedule_tile.hpp>
@@ -21,8 +20,9 @@ namespace sinter::inline SINTER_ABI::exec {
 /// fetching ahead? From L3 of a Zen 4 they do not: a chain of eight ops on 3 to 18 MB takes 0.87 of
 /// the time without, but on 48 MB, which come from memory, 1.27 (two cores, one thread).
 inline bool steps_gain_from_fetching(std::int64_t bytes) {
-  return this_family() == processor_family::amd_19h ? static_cast<double>(bytes) > most_kept_bytes()
-                                                    : bytes > cache_resident_bytes;
+  return this_family() == processor_family::amd_19h
+             ? static_cast<double>(bytes) > most_kept_bytes(1)
+             : bytes > cache_resident_bytes;
 }
 
 namespace detail {
@@ -56,9 +56,7 @@ class fetch_chooser {
   std::int64_t bytes_to_hold() const {
     const std::int64_t all = streamed_bytes(p_);
     if (this_family() == processor_family::amd_19h) return all;
-    const std::int64_t tasks =
-        planning::pieces_of(p_.axes.rows * p_.axes.columns, planning::row_elements_per_task);
-    return all / threads_for(tasks, s_.nest().predicted_nanoseconds);
+    return all / s_.threads();
   }
 
   bool walks_rows() const {

@@ -16,9 +16,11 @@
 #include <sinter/exec/bind_walk.hpp>
 #include <sinter/exec/bound_access.hpp>
 #include <sinter/exec/cache_lines.hpp>
+#include <sinter/exec/parallel.hpp>
 #include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/tile_analysis.hpp>
 #include <sinter/exec/tile_program.hpp>
+#include <sinter/plan/division.hpp>
 #include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -117,6 +119,13 @@ class tile_schedule {
   }
 
   bool whole_rows() const { return program.chunk == program.axes.columns; }
+
+  /// That share the walk, if nothing else is divided.
+  std::int64_t threads() const {
+    const std::int64_t tasks = planning::pieces_of(program.axes.rows * program.axes.columns,
+                                                   planning::row_elements_per_task);
+    return threads_for(tasks, nest_->predicted_nanoseconds);
+  }
 
   // Does anything but `user` read the value of step s?
   bool is_used_beside(int s, int user) const {
@@ -227,7 +236,7 @@ class tile_schedule {
         const auto first = nest_->accesses.begin(), here = first + static_cast<std::ptrdiff_t>(i);
         if (std::none_of(first, here, same)) touched += bytes(here->buffer);
       }
-    return touched > at.plan().last_level_bytes || touched >= most_kept_bytes();
+    return touched > at.plan().last_level_bytes || touched >= most_kept_bytes(threads());
   }
 
   void add_streams(const binding& at) {
