@@ -38,7 +38,7 @@ inline double most_kept_bytes(std::int64_t threads) {
   // Those with AVX-512, which are a mesh of cores.
   if (threads == 1 && this_family() == processor_family::intel &&
       __builtin_cpu_supports("avx512f") != 0)
-    return 12 << 20;
+    return 8 << 20;
 #endif
   return this_family() == processor_family::amd_19h ? 24 << 20
                                                     : std::numeric_limits<double>::infinity();

@@ -257,13 +257,16 @@ class column_nest {
     // takes longer than the sums.
     const std::int64_t parts = planning::pieces_of(columns_, combined_columns);
     const double rows = static_cast<double>(combining_rows * row_groups_);
-    parallel_for(batch_ * parts,
-                 nest_->predicted_nanoseconds * rows / static_cast<double>(reduced_),
-                 [&](std::int64_t task, int thread) {
-                   const std::int64_t column = task % parts * combined_columns;
-                   combine_groups(memory, memory.scratch(thread), task / parts, column,
-                                  std::min(columns_, column + combined_columns));
-                 });
+    parallel_ranges(
+        batch_ * parts, nest_->predicted_nanoseconds * rows / static_cast<double>(reduced_),
+        [&](std::int64_t first, std::int64_t last, int thread) {
+          for (std::int64_t part = first; part < last;) {
+            const std::int64_t b = part / parts, end = std::min(last, (b + 1) * parts);
+            combine_groups(memory, memory.scratch(thread), b, part % parts * combined_columns,
+                           std::min(columns_, (end - b * parts) * combined_columns));
+            part = end;
+          }
+        });
   }
 
   // The sums of all groups become those of a batch, and these the results.
