@@ -60,7 +60,7 @@ inline void classify(const walk& axes, stream& s) {
   s.step = s.inner.empty() ? 1 : s.inner.back();
   s.linear = crosses_with(axes.inner, s.inner, s.step) ||
              std::ranges::all_of(s.inner, [](std::int64_t stride) { return stride == 0; });
-  s.dense = s.linear && s.step == 1 && crosses_with(axes.outer, s.outer, axes.columns);
+  s.dense = s.has_unit_step() && crosses_with(axes.outer, s.outer, axes.columns);
   s.invariant = std::ranges::all_of(s.outer, [](std::int64_t stride) { return stride == 0; });
 }
 
@@ -141,7 +141,7 @@ inline std::int64_t rows_of_tile(const tile_program& p, std::int64_t columns, in
   };
   const bool in_place =
       phases == 1 && maps == 0 && std::ranges::all_of(p.streams, [](const stream& s) {
-        return s.extent() != value_class::full || (s.buffer >= 0 && s.linear && s.step == 1);
+        return s.extent() != value_class::full || (s.buffer >= 0 && s.has_unit_step());
       });
   if (columns < long_row) return in_place ? std::max(lanes, of_elements(2048)) : of_elements(2048);
   const std::int64_t together =

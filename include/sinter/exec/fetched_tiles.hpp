@@ -79,7 +79,7 @@ class fetch_chooser {
     for (int i = 0; i < static_cast<int>(p_.streams.size()); ++i) {
       const stream& each = p_.streams[static_cast<std::size_t>(i)];
       const bool is_new = each.buffer >= 0 && each.extent() == value_class::full &&
-                          !each.invariant && each.linear && each.step == 1;
+                          !each.invariant && each.has_unit_step();
       const std::int64_t distance = bytes_to_next_tile(each);
       if (is_new && distance > 0) choose_tile(i, distance);
     }

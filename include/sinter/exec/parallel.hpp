@@ -230,4 +230,15 @@ void parallel_ranges(std::int64_t tasks, double estimated_nanoseconds, F f) {
   });
 }
 
+/// Tasks [first, last), of which so many `parts` make a row, row by row: f(row, part, end) for its
+/// parts [part, end).
+template <class F>
+void for_each_row_of_tasks(std::int64_t first, std::int64_t last, std::int64_t parts, F f) {
+  while (first < last) {
+    const std::int64_t row = first / parts, end = std::min(last, (row + 1) * parts);
+    f(row, first - row * parts, end - row * parts);
+    first = end;
+  }
+}
+
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -260,12 +260,11 @@ class column_nest {
     parallel_ranges(
         batch_ * parts, nest_->predicted_nanoseconds * rows / static_cast<double>(reduced_),
         [&](std::int64_t first, std::int64_t last, int thread) {
-          for (std::int64_t part = first; part < last;) {
-            const std::int64_t b = part / parts, end = std::min(last, (b + 1) * parts);
-            combine_groups(memory, memory.scratch(thread), b, part % parts * combined_columns,
-                           std::min(columns_, (end - b * parts) * combined_columns));
-            part = end;
-          }
+          for_each_row_of_tasks(
+              first, last, parts, [&](std::int64_t b, std::int64_t part, std::int64_t end) {
+                combine_groups(memory, memory.scratch(thread), b, part * combined_columns,
+                               std::min(columns_, end * combined_columns));
+              });
         });
   }
 

@@ -147,7 +147,7 @@ class tile_schedule {
   // May commands read or write the stream in place? Short rows that lie apart are copied instead: a
   // call per row costs about as much as 64 elements.
   bool usable_in_place(const stream& s) const {
-    if (!s.linear || s.step != 1) return false;
+    if (!s.has_unit_step()) return false;
     return request_.in_place || program.tile_rows == 1 || (s.dense && whole_rows()) ||
            program.chunk >= 64;
   }

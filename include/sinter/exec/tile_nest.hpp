@@ -98,14 +98,11 @@ class tile_nest {
     if (column_tasks_ == 1)
       return f(first * rows_per_task_, std::min(axes.rows, last * rows_per_task_), std::int64_t{0},
                axes.columns);
-    for (std::int64_t task = first; task < last;) {
-      const std::int64_t row = task / column_tasks_,
-                         end = std::min(last, (row + 1) * column_tasks_);
-      f(row * rows_per_task_, std::min(axes.rows, (row + 1) * rows_per_task_),
-        task % column_tasks_ * columns_per_task_,
-        std::min(axes.columns, (end - row * column_tasks_) * columns_per_task_));
-      task = end;
-    }
+    for_each_row_of_tasks(
+        first, last, column_tasks_, [&](std::int64_t row, std::int64_t part, std::int64_t end) {
+          f(row * rows_per_task_, std::min(axes.rows, (row + 1) * rows_per_task_),
+            part * columns_per_task_, std::min(axes.columns, end * columns_per_task_));
+        });
   }
 
   void divide() {
@@ -151,20 +148,18 @@ class tile_nest {
   void run_parts(tile_runner& runner, int phase, std::int64_t first, std::int64_t last,
                  const run_memory& memory) const {
     const std::int64_t columns = tile_.program().axes.columns;
-    std::int64_t row = -1;
-    for (std::int64_t task = first; task < last; ++task) {
-      const std::int64_t part = task % column_tasks_;
-      if (const std::int64_t its_row = task / column_tasks_; its_row != row) {
-        row = its_row;
-        runner.seek(row);
-        runner.take_rows(row, 1, row);
-      }
-      std::byte* const accumulators = accumulators_of(part, memory);
-      runner.share(runner.row_values(), accumulators);
-      runner.reset(phase, accumulators);
-      const std::int64_t column = part * columns_per_task_;
-      runner.run_phase(phase, column, std::min(columns, column + columns_per_task_));
-    }
+    for_each_row_of_tasks(
+        first, last, column_tasks_, [&](std::int64_t row, std::int64_t part, std::int64_t end) {
+          runner.seek(row);
+          runner.take_rows(row, 1, row);
+          for (; part < end; ++part) {
+            std::byte* const accumulators = accumulators_of(part, memory);
+            runner.share(runner.row_values(), accumulators);
+            runner.reset(phase, accumulators);
+            const std::int64_t column = part * columns_per_task_;
+            runner.run_phase(phase, column, std::min(columns, column + columns_per_task_));
+          }
+        });
   }
 
   // What a part of every row is reduced to.

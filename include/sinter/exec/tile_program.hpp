@@ -78,6 +78,9 @@ struct stream {
   bool dense = false;      // linear, and the rows lie one behind the other
   bool invariant = false;  // the same columns for every row
 
+  // Are its columns neighbours?
+  bool has_unit_step() const { return linear && step == 1; }
+
   value_class extent() const {
     for (std::int64_t s : inner)
       if (s != 0) return value_class::full;

@@ -413,7 +413,7 @@ class tile_verifier {
         need(s.buffer >= 0, "positions are no memory");
         need(s.type == type, "a stream of another dtype");
         if (l.extent == value_class::full)
-          need(s.linear && s.step == 1, "the stream's elements do not lie side by side");
+          need(s.has_unit_step(), "the stream's elements do not lie side by side");
         else if (l.extent == value_class::row)
           need(s.extent() != value_class::full || p_.axes.columns <= 1,
                "the stream has a value per element");
