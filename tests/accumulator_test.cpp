@@ -85,7 +85,7 @@ bool runs_as_single_ops(const region& r, std::initializer_list<std::size_t> size
   const auto all = static_cast<std::uint16_t>((1 << operands.size()) - 1);
   for (const std::size_t n : sizes) {
     for (const bool from_memory : {false, true})
-      for (const std::size_t shift : {0, 5}) {
+      for (const std::size_t shift : std::initializer_list<std::size_t>{0, 5}) {
         const ir::run_mode mode =
             from_memory ? ir::run_mode{0, all, 64, true} : ir::run_mode{0, 0, 0, false};
         alignas(64) std::array<T, most + 6> out;

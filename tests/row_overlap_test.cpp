@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <random>
 #include <variant>
@@ -171,7 +172,8 @@ template <class T>
 void check_halves() {
   using limits = std::numeric_limits<T>;
   const auto both = [](const row<T>& own, const row<T>& reduced) {
-    for (const std::size_t shift : {3, 4, 6, 12})  // memory begins anywhere on 16 bytes
+    for (const std::size_t shift :
+         std::initializer_list<std::size_t>{3, 4, 6, 12})  // memory begins anywhere on 16 bytes
       for (const bool streaming : {false, true}) {
         check_against_two<T, ir::row_behind::deviations>(own, reduced, shift, streaming);
         check_against_two<T, ir::row_behind::squares>(own, reduced, shift, streaming);
@@ -197,7 +199,7 @@ template <class T>
 void check_lengths() {
   for (const std::int64_t n :
        {1, 2, 7, 8, 15, 16, 17, 31, 63, 64, 65, 127, 200, 511, 1024, 1030, 2500, 5001})
-    for (const std::size_t shift : {0, 3, 4, 6, 12})
+    for (const std::size_t shift : std::initializer_list<std::size_t>{0, 3, 4, 6, 12})
       for (const bool in_place : {false, true}) {
         work<T> w = usual<T>(n, shift);
         w.in_place = in_place;

@@ -66,7 +66,7 @@ struct description {
 /// All cases, in the order of the table.
 const std::vector<description>& all_cases();
 
-/// A case with its operands in memory, which all libraries read.
+/// A case with its operands in memory, the same numbers for every library.
 class problem {
  public:
   explicit problem(const description& of);

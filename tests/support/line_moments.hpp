@@ -48,8 +48,8 @@ expected_moments moments_of_line(const sinter::tensor<T, 2>& x, std::int64_t lin
 /// Within `tolerance` of a variance, and means of as much of their own; how many sweeps for
 /// moments there are.
 template <int Axis, class T>
-std::size_t check_moments(const sinter::tensor<T, 2>& x, double tolerance,
-                          const sinter::program_options& options = {}) {
+int check_moments(const sinter::tensor<T, 2>& x, double tolerance,
+                  const sinter::program_options& options = {}) {
   CAPTURE(x.extent(0));
   CAPTURE(x.extent(1));
   auto f = sinter::fuse(moments_along<Axis>, options);

@@ -181,7 +181,9 @@ inline void choose_tile(tile_program& p, geometry kind, int phases, int maps,
       p.chunk = columns <= elements + elements / 2 ? columns : elements;
       p.tile_rows = columns >= 256 ? 1 : std::max<std::int64_t>(1, elements / columns);
       if (p.aligned_rows) {
-        p.chunk = std::min<std::int64_t>(columns, 64);
+        // 32 rows of 64, or fewer rows of as much.
+        const std::int64_t few = std::min<std::int64_t>(last, 32);
+        p.chunk = std::min<std::int64_t>(columns, 2048 / few / 64 * 64);
         p.tile_rows = std::max<std::int64_t>(32, 2048 / p.chunk);
       }
       break;

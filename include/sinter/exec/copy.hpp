@@ -64,6 +64,13 @@ void load_elements(std::int64_t n, const std::byte* from, std::int64_t stride, s
   for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * size, from + i * step, Size);
 }
 
+template <std::size_t Size>
+void store_elements(std::int64_t n, const std::byte* __restrict from, std::byte* __restrict to,
+                    std::int64_t stride) {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * stride * size, from + i * size, Size);
+}
+
 // Rows of at most Bytes: what is written behind the end of one the next one overwrites.
 template <std::size_t Size, std::int64_t Bytes>
 void spread_over(std::int64_t rows, std::int64_t width, const std::byte* from, std::int64_t step,
@@ -117,20 +124,66 @@ template <class Word, std::size_t N>
     std::memcpy(to + static_cast<std::int64_t>(i) * to_stride, &rows[i], sizeof(row));
 }
 
+// Rows of so few elements, one behind the other, are taken apart, and so few rows become columns:
+// in registers, where the compiler knows how many there are. ([1000,3] of f32: 0.6 µs instead
+// of 2.0 one by one, and back 0.55 instead of 4.3.)
+template <std::size_t Size, std::int64_t Columns>
+void take_apart(std::int64_t rows, const std::byte* __restrict from, std::byte* __restrict to,
+                std::int64_t to_stride) {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  for (std::int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+    for (std::int64_t c = 0; c < Columns; ++c)
+      std::memcpy(to + (c * to_stride + r) * size, from + (r * Columns + c) * size, Size);
+}
+template <std::size_t Size, std::int64_t Rows>
+void put_together(std::int64_t columns, const std::byte* __restrict from, std::int64_t from_stride,
+                  std::byte* __restrict to) {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  for (std::int64_t c = 0; c < columns; ++c)
+#pragma GCC unroll 4
+    for (std::int64_t r = 0; r < Rows; ++r)
+      std::memcpy(to + (c * Rows + r) * size, from + (r * from_stride + c) * size, Size);
+}
+
+// Whether it was that narrow.
+template <std::size_t Size>
+bool transpose_narrow(std::int64_t rows, std::int64_t columns, const std::byte* from,
+                      std::int64_t from_stride, std::byte* to, std::int64_t to_stride) {
+  const auto with = [=](auto count) {
+    constexpr std::int64_t narrow = count;
+    if (columns == narrow && from_stride == narrow)
+      take_apart<Size, narrow>(rows, from, to, to_stride);
+    else if (rows == narrow && to_stride == narrow)
+      put_together<Size, narrow>(columns, from, from_stride, to);
+    else
+      return false;
+    return true;
+  };
+  return with(size_constant<2>{}) || with(size_constant<3>{}) || with(size_constant<4>{});
+}
+
 template <std::size_t Size>
 void transpose_elements(std::int64_t rows, std::int64_t columns, const std::byte* from,
                         std::int64_t from_stride, std::byte* to, std::int64_t to_stride) {
   constexpr auto size = static_cast<std::int64_t>(Size);
+  if (transpose_narrow<Size>(rows, columns, from, from_stride, to, to_stride)) return;
   // 0.58 ns per f32 element at 1024 x 1024 against 6.1 one by one.
   // Blocks of 16 rows: what is written is then a whole cache line (4 bytes) or two (8 bytes) of
   // each target row.
   constexpr std::int64_t block = 16;
   constexpr std::int64_t tile = Size == 8 ? 4 : 8;
+  // What tiles leave, column by column and row by row.
   const auto one_by_one = [&](std::int64_t top, std::int64_t bottom, std::int64_t left,
                               std::int64_t right) {
-    for (std::int64_t r = top; r < bottom; ++r)
+    if (right - left <= bottom - top)
       for (std::int64_t c = left; c < right; ++c)
-        std::memcpy(to + (c * to_stride + r) * size, from + (r * from_stride + c) * size, Size);
+        load_elements<Size>(bottom - top, from + (top * from_stride + c) * size, from_stride,
+                            to + (c * to_stride + top) * size);
+    else
+      for (std::int64_t r = top; r < bottom; ++r)
+        store_elements<Size>(right - left, from + (r * from_stride + left) * size,
+                             to + (left * to_stride + r) * size, to_stride);
   };
   if constexpr (Size == 1) {
     for (std::int64_t i = 0; i < rows; i += block)
@@ -169,22 +222,18 @@ inline void strided_load(std::int64_t n, const void* from, std::int64_t stride,
   });
 }
 
-/// to[i * stride] = from[i] for i in [0, n).
+/// to[i * stride] = from[i] for i in [0, n). Ranges must not overlap.
 inline void strided_store(std::int64_t n, const void* from, std::size_t element_size, void* to,
                           std::int64_t stride) {
   const auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
-  const auto size = static_cast<std::int64_t>(element_size);
   if (stride == 1) {
     if (n > 0) std::memcpy(target, source, static_cast<std::size_t>(n) * element_size);
-  } else if (element_size == 4) {
-    for (std::int64_t i = 0; i < n; ++i) std::memcpy(target + i * stride * 4, source + i * 4, 4);
-  } else if (element_size == 8) {
-    for (std::int64_t i = 0; i < n; ++i) std::memcpy(target + i * stride * 8, source + i * 8, 8);
-  } else {
-    for (std::int64_t i = 0; i < n; ++i)
-      std::memcpy(target + i * stride * size, source + i * size, element_size);
+    return;
   }
+  detail::for_size(element_size, [=]<std::size_t Size>(detail::size_constant<Size>) {
+    detail::store_elements<Size>(n, source, target, stride);
+  });
 }
 
 /// to[i] = *value for i in [0, n).

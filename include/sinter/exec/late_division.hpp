@@ -26,14 +26,6 @@ constexpr int late_node(const ir::region& r) {
   return -1;
 }
 
-// Is an operand read by the nodes [first, last)?
-constexpr bool is_read(const ir::region& r, int operand, int first, int last) {
-  for (int node = first; node < last; ++node)
-    for (int which = 0; which < ir::info(r.code(node)).arity; ++which)
-      if (r.operand(node, which) == operand) return true;
-  return false;
-}
-
 // The leaves that are loaded before the division is due: all but those that only what follows it
 // reads.
 constexpr std::uint32_t early_leaves(const ir::region& r) {

@@ -177,6 +177,16 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
           asm volatile("" : "+r"(single));  // or GCC compiles a loop for every set after all
 #endif
       };
+      // A step of short ops takes as long as the tests for all modes: (a b + c) d in L1 takes 0.68
+      // of the time without, a layer norm's scale and shift 0.66 (768 f32 on a Zen 3). Functions do
+      // not.
+      if constexpr (detail::has_no_function(R)) {
+        if (single == 0 && !fetches)
+          for (; i + step <= n; i += step) {
+            detail::evaluate_region<R, at_once>(values, leaf, i);
+            detail::store_step<T>(out + i, detail::results_of(values), past.any());
+          }
+      }
       if constexpr (!detail::divides_late<R>) {
         for (; i + step <= n; i += step) {
           begin_step();

@@ -203,9 +203,16 @@ template <Floating T>
 }
 /// -a * b - c in the same way: fma of -a and -c, which needs no sign to be changed.
 template <Floating T>
+[[gnu::always_inline]] inline simd<T> negative_fma(simd<T> a, simd<T> b, simd<T> c) {
+  if constexpr (has_fused_multiply_add)
+    return simd<T>(detail::fused_below(a.data, b.data, c.data));
+  else
+    return -(a * b) - c;
+}
+template <Floating T>
 [[gnu::always_inline]] inline simd<T> negative_fma(simd<T> a, T b, simd<T> c) {
   if constexpr (has_fused_multiply_add)
-    return simd<T>(detail::fused_below(a.data, simd<T>(b).data, c.data));
+    return negative_fma<T>(a, simd<T>(b), c);
   else
     return a * simd<T>(-b) - c;
 }
