@@ -102,10 +102,7 @@ class tile_runner {
   /// its row values and accumulators are.
   void take_rows(std::int64_t row, std::int64_t height, std::int64_t origin = 0) {
     even_ = height <= rows_left();
-    if (even_)
-      take_even(height);
-    else
-      for (std::int64_t r = 0; r < height;) r += take_run(r, height - r);
+    for (std::int64_t r = 0; r < height;) r += take_run(r, height - r);
     row_ = row;
     height_ = height;
     origin_ = origin;
@@ -164,42 +161,26 @@ class tile_runner {
     return p_.axes.outer.empty() ? 1 : p_.axes.outer.back() - next_index_.back();
   }
 
-  // The next rows, no more than are left.
-  void take_even(std::int64_t rows) {
-    const std::size_t streams = p_.streams.size();
-    std::int64_t *const first = row_offsets(0), *const next = row_offsets(p_.row_capacity);
-    for (std::size_t s = 0; s < streams; ++s) {
-      first[s] = next[s];
-      next[s] += rows * row_step(s);
-    }
-    go_on(rows, next);
-  }
-
   // Rows of the tile from r on, as far as the last outer axis goes. Returns how many.
   std::int64_t take_run(std::int64_t r, std::int64_t count) {
+    const std::size_t streams = p_.streams.size(), axes = p_.axes.outer.size();
     count = std::min(count, rows_left());
+    const std::int64_t written = even_ ? 1 : count;
     // Stream by stream: each offset stays in a register, where through `next` every row would wait
     // for the store of the one before.
     std::int64_t *const first = row_offsets(r), *const next = row_offsets(p_.row_capacity);
-    const auto pitch = static_cast<std::int64_t>(p_.streams.size());
-    for (std::size_t s = 0; s < p_.streams.size(); ++s) {
-      std::int64_t offset = next[s];
-      const std::int64_t step = row_step(s);
-      for (std::int64_t row = 0; row < count; ++row, offset += step)
-        first[row * pitch + static_cast<std::int64_t>(s)] = offset;
-      next[s] = offset;
+    for (std::size_t s = 0; s < streams; ++s) {
+      const std::int64_t begin = next[s], step = row_step(s);
+      for (std::int64_t row = 0; row < written; ++row)
+        first[row * static_cast<std::int64_t>(streams) + static_cast<std::int64_t>(s)] =
+            begin + row * step;
+      next[s] = begin + count * step;
     }
-    go_on(count, next);
-    return count;
-  }
-
-  // The index of the next row, which is so many behind.
-  void go_on(std::int64_t rows, std::int64_t* next) {
-    const std::size_t axes = p_.axes.outer.size();
-    if (axes == 0) return;
-    next_index_[axes - 1] += rows;
+    if (axes == 0) return count;  // a single row
+    next_index_[axes - 1] += count;
     for (std::size_t axis = axes - 1; axis > 0 && next_index_[axis] == p_.axes.outer[axis]; --axis)
       carry(axis, next);
+    return count;
   }
 
   // An axis begins again and the one before it goes a step further.

@@ -207,14 +207,11 @@ template <Floating T>
   if constexpr (has_fused_multiply_add)
     return simd<T>(detail::fused_below(a.data, b.data, c.data));
   else
-    return -(a * b) - c;
+    return a * -b - c;
 }
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> negative_fma(simd<T> a, T b, simd<T> c) {
-  if constexpr (has_fused_multiply_add)
-    return negative_fma<T>(a, simd<T>(b), c);
-  else
-    return a * simd<T>(-b) - c;
+  return negative_fma<T>(a, simd<T>(b), c);
 }
 
 /// c0 + c1 x + c2 x^2 + ..., by Horner's rule.
