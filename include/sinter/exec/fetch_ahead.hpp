@@ -17,14 +17,6 @@ namespace sinter::inline SINTER_ABI::exec {
 /// AMD's lose a tenth (EPYC, Zen 5). Intel's other processors were not measured.
 inline bool streams_gain_from_fetching() { return this_family() == processor_family::intel; }
 
-/// Does a kernel that waits for loads and stores gain from asking for the next row, too? From
-/// memory to memory, ns per row of 768 without and with it on a Xeon: RMS norm 277 and 232, layer
-/// norm 256 and 230. On AMD's family of Zen 3 and 4 it loses: RMS norm 212 and 219 (Zen 4; Zen 3
-/// was not measured).
-inline bool light_kernels_gain_from_fetching() {
-  return this_family() != processor_family::amd_19h;
-}
-
 /// Asks for the lines of so many bytes. Line by line, most instructions would be the loop's.
 [[gnu::always_inline]] inline void fetch_lines(const std::byte* from, std::int64_t bytes) {
 #pragma GCC unroll 8

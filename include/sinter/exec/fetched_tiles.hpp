@@ -18,11 +18,28 @@ namespace sinter::inline SINTER_ABI::exec {
 
 /// Do steps of a region, which read this many bytes in bursts that are no steady stream, gain from
 /// fetching ahead? From L3 of a Zen 4 they do not: a chain of eight ops on 3 to 18 MB takes 0.87 of
-/// the time without, but on 48 MB, which come from memory, 1.27 (two cores, one thread).
+/// the time without, but on 48 MB, which come from memory, 1.27 (two cores, one thread); of a Zen 5
+/// 0.86 to 1.0 on 6 and 12 MB, 1.53 on 48.
 inline bool steps_gain_from_fetching(std::int64_t bytes) {
-  return this_family() == processor_family::amd_19h
-             ? static_cast<double>(bytes) > most_kept_bytes(1)
-             : bytes > cache_resident_bytes;
+  return has_near_level3() ? static_cast<double>(bytes) > most_kept_bytes(1)
+                           : bytes > cache_resident_bytes;
+}
+
+/// Does a kernel that waits for loads and stores gain from asking for the next row, too, so many
+/// bytes further on, where so many are read and written in all? From memory to memory, ns per row
+/// of 768 without and with it on a Xeon: RMS norm 277 and 232, layer norm 256 and 230. Longer rows
+/// its hardware follows by itself: RMS norm over rows of 4096 from memory, and layer norm, 0.80 and
+/// 0.73 of the time where nothing is fetched, 0.97 and 0.88 with it. A Zen 4 loses: RMS norm 212
+/// and 219 (Zen 3 was not measured). A Zen 5 loses a tenth in its L3 (layer norm over [512,768]),
+/// and gains from memory however long rows are: over [16384,1024], [8192,1200] and [2048,4096]
+/// layer norm takes 0.77, 0.67 and 0.73 of the time, RMS norm 0.96, 0.8 and 0.65.
+inline bool light_kernels_gain_from_fetching(std::int64_t bytes, std::int64_t distance) {
+  constexpr std::int64_t longest_distance = 4096;
+  switch (this_family()) {
+    case processor_family::amd_19h: return false;
+    case processor_family::amd_1ah: return static_cast<double>(bytes) > most_kept_bytes(1);
+    default: return bytes > cache_resident_bytes && distance <= longest_distance;
+  }
 }
 
 namespace detail {
@@ -45,18 +62,14 @@ class fetch_chooser {
   static constexpr std::int64_t first_level_bytes = 32 << 10;
   // From here on (the work of an exponential) a kernel is arithmetic.
   static constexpr float arithmetic_work = 12;
-  // Longer rows the hardware follows by itself: RMS norm over rows of 4096 from memory, and layer
-  // norm, 0.80 and 0.73 of the time where nothing is fetched, 0.97 and 0.88 with it (a Xeon).
-  static constexpr std::int64_t longest_light_distance = 4096;
 
   // What one cache has to hold. Threads have an L2 of their own each, in which their part stays
-  // from call to call; a Zen 3 or 4 goes by the L3 that they share. (A Xeon, 16 threads, part of
+  // from call to call; a Zen goes by the L3 that they share. (A Xeon, 16 threads, part of
   // the time without fetching: relu(x + b) over twice 0.25 to 0.5 MB per thread 0.74 to 0.83, RMS
   // norm 0.88, layer norm 0.92 to 0.95, softmax 0.96 to 1.02; from twice 0.75 MB on the same.)
   std::int64_t bytes_to_hold() const {
     const std::int64_t all = streamed_bytes(p_);
-    if (this_family() == processor_family::amd_19h) return all;
-    return all / s_.threads();
+    return has_near_level3() ? all : all / s_.threads();
   }
 
   bool walks_rows() const {
@@ -87,8 +100,7 @@ class fetch_chooser {
 
   // Of one stream: whoever has its elements for the last time asks for those of the next tile.
   void choose_tile(int stream, std::int64_t distance) {
-    const bool light =
-        from_memory_ && light_kernels_gain_from_fetching() && distance <= longest_light_distance;
+    const bool light = light_kernels_gain_from_fetching(bytes_, distance);
     const auto is_here = [&](const location& l) { return walks_memory(l) && l.index == stream; };
     command* last = nullptr;
     int place = 0;
