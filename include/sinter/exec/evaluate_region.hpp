@@ -159,10 +159,10 @@ constexpr bool is_function(const ir::region& r, int node) {
   return ir::info(r.code(node)).cost >= work_of_function;
 }
 
-constexpr bool has_no_function(const ir::region& r) {
-  for (int node = 0; node < r.node_count; ++node)
-    if (is_function(r, node)) return false;
-  return true;
+constexpr int functions_of(const ir::region& r) {
+  int out = 0;
+  for (int node = 0; node < r.node_count; ++node) out += is_function(r, node) ? 1 : 0;
+  return out;
 }
 
 // The leaves, other than scalar ones, that are loaded in front of a node: where a region begins and

@@ -36,11 +36,13 @@ template <Floating T, class Out, class Result>
 
 // Does a loop without tests for modes gain? A step of short ops takes as long as the tests: (a b +
 // c) d in L1 takes 0.68 of the time without, a layer norm's scale and shift 0.66 (768 f32 on a Zen
-// 3). Functions wait for tests where they are short: with AVX-512 on a Zen 5 silu(2x + 1/2) y of
-// 4,096 f32 takes 0.94, tanh 0.93, exp 0.97, erf 0.98; with AVX2 on a Zen 3 nothing less.
-constexpr bool gains_without_tests(const ir::region& r) {
-  return register_count >= 32 || has_no_function(r);
-}
+// 3). With AVX-512 one function is short enough, too, and what divides late: on a Zen 5 silu(2x +
+// 1/2) y of 4,096 f32 takes 0.94, tanh 0.93, exp 0.97, tanh(x) sigmoid(y) z 0.92; with AVX2 on a
+// Zen 3 nothing less. Of several functions GCC moves so much across the tests that are no more
+// there that values leave the registers: Black-Scholes 1.3.
+template <ir::region R>
+inline constexpr bool gains_without_tests =
+    functions_of(R) == 0 || (register_count >= 32 && (functions_of(R) == 1 || divides_late<R>));
 
 // What lies ahead of a row, of results that are as wide as operands.
 template <ir::region R, class Out>
@@ -205,7 +207,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
           i += step;
         }
       };
-      if constexpr (detail::gains_without_tests(R))
+      if constexpr (detail::gains_without_tests<R>)
         if (single == 0 && !fetches)
           run_steps(
               [&](std::size_t k, std::int64_t at)
