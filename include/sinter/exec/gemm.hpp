@@ -85,20 +85,26 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
 
 namespace detail {
 
-// Sizes of the packed blocks: `depth` x `panel` of B, 147 KB of f32, stays in L2 while `depth` x
-// `slab` of A streams by. On a Xeon twice the depth and up to four times the panel take as long
-// within 3 %.
+// Sizes of the packed blocks: `depth` x `panel` of B stays in L2 while `depth` x `slab` of A
+// streams by. Up to four times the panel take as long within 3 %.
 struct gemm_blocking {
   std::int64_t depth;
   std::int64_t panel;  // columns of C
   std::int64_t slab;   // rows of C
 };
 
-inline constexpr std::int64_t most_depth = 192, most_panel = 4 * gemm_column_unit, most_slab = 1024;
+inline constexpr std::int64_t most_panel = 4 * gemm_column_unit, most_slab = 1024;
 
-constexpr gemm_blocking blocking_of(std::int64_t m, std::int64_t n, std::int64_t k) {
+// Of B 147 KB, or 295: sums are loaded and stored half as often then, and f32 are 1 to 2 % faster
+// with registers of 64 bytes (Zen 5, Xeon). A strip of it has to leave half of L1 to A where
+// registers are shorter, and f64 fill L1 as they are.
+constexpr std::int64_t most_depth(dtype type) {
+  return type == dtype::f32 && sizeof(simd<float>) >= 64 ? 384 : 192;
+}
+
+constexpr gemm_blocking blocking_of(dtype type, std::int64_t m, std::int64_t n, std::int64_t k) {
   // Equal pieces rather than full ones and a small rest.
-  const std::int64_t pieces = std::max<std::int64_t>(1, planning::pieces_of(k, most_depth));
+  const std::int64_t pieces = std::max<std::int64_t>(1, planning::pieces_of(k, most_depth(type)));
   const std::int64_t depth = std::min(k, planning::whole_units(planning::pieces_of(k, pieces), 8));
   return {depth, std::min(n, most_panel), std::min(m, most_slab)};
 }
@@ -135,7 +141,7 @@ constexpr std::int64_t packed_slab_place(std::int64_t k, std::int64_t i, std::in
 template <Floating T>
 void block_panel_product(const matrix_product& product) {
   const auto [m, n, k] = std::array{product.m, product.n, product.k};
-  const gemm_blocking blocking = blocking_of(m, n, k);
+  const gemm_blocking blocking = blocking_of(dtype_of<T>, m, n, k);
   auto* packed_b = static_cast<T*>(product.workspace);
   auto* packed_a = packed_b + packed_b_bytes<T>(blocking) / sizeof(T);
   const auto* whole_a = static_cast<const T*>(product.packed_a);
@@ -172,7 +178,7 @@ void block_panel_product(const matrix_product& product) {
 // All of B, panel by panel, as block_panel_product reads it.
 template <Floating T>
 void pack_whole_b(const matrix_product& product) {
-  const gemm_blocking blocking = blocking_of(product.m, product.n, product.k);
+  const gemm_blocking blocking = blocking_of(dtype_of<T>, product.m, product.n, product.k);
   for (std::int64_t p = 0; p < product.k; p += blocking.depth) {
     const std::int64_t depth = std::min(blocking.depth, product.k - p);
     for (std::int64_t j = 0; j < product.n; j += blocking.panel)
@@ -184,7 +190,7 @@ void pack_whole_b(const matrix_product& product) {
 // And all of A, slab by slab.
 template <Floating T>
 void pack_whole_a(const matrix_product& product) {
-  const gemm_blocking blocking = blocking_of(product.m, product.n, product.k);
+  const gemm_blocking blocking = blocking_of(dtype_of<T>, product.m, product.n, product.k);
   for (std::int64_t i = 0; i < product.m; i += blocking.slab) {
     const std::int64_t rows = std::min(blocking.slab, product.m - i);
     for (std::int64_t p = 0; p < product.k; p += blocking.depth)
@@ -278,8 +284,8 @@ inline std::size_t gemm_workspace_bytes(dtype type, std::int64_t m, std::int64_t
                                         std::int64_t k) {
   if (!is_floating(type)) return 0;
   const auto bytes = [&]<class T>(std::type_identity<T>) {
-    auto blocking = detail::blocking_of(m, n, k);
-    blocking.depth = std::min(k, detail::most_depth);  // a smaller k may be cut less evenly
+    auto blocking = detail::blocking_of(type, m, n, k);
+    blocking.depth = std::min(k, detail::most_depth(type));  // a smaller k may be cut less evenly
     // The strided operand and result of a product with a vector; a part of the shape may be one.
     const auto vectors = round_to_lines(static_cast<std::size_t>(k + std::max(m, n)) * sizeof(T));
     return std::max(vectors,
@@ -292,7 +298,8 @@ inline std::size_t gemm_workspace_bytes(dtype type, std::int64_t m, std::int64_t
 /// Bytes of `tables` for products with a gathered operand, of any shape: offsets of a block's rows
 /// and columns.
 inline constexpr std::size_t gemm_table_bytes =
-    sizeof(std::int64_t) * detail::offset_table::words(detail::most_slab + detail::most_depth);
+    sizeof(std::int64_t) *
+    detail::offset_table::words(detail::most_slab + detail::most_depth(dtype::f32));
 
 /// Does a product of this shape, which is not `in_place`, read packed operands? Others multiply as
 /// they are.

@@ -122,7 +122,7 @@ class product_item : private item_draft {
     const std::int64_t some_rows = std::min(rows, m),
                        some_columns = std::min(columns, part.columns());
     if (part.reads_packed(some_rows) || planning::is_gathered(n, 0))
-      inner = exec::detail::blocking_of(some_rows, some_columns, k);
+      inner = exec::detail::blocking_of(type, some_rows, some_columns, k);
     it.loops = {make_loop(folded.batch, 1, 1), make_loop(folded.rows, rows, inner.slab),
                 make_loop({static_cast<int>(rank)}, k, inner.depth),
                 make_loop({static_cast<int>(rank) - 1}, columns, inner.panel, lanes_of(type))};
