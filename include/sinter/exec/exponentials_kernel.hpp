@@ -66,18 +66,37 @@ class exponential_span {
   void find_shifts(std::int64_t begin, std::int64_t end) {
     for (std::int64_t j = 0; j < width_; j += lanes<T>)
       at(j).largest = load_part<T>(largest_ + j, width_ - j, nothing);
-    for_each_four_rows(begin, end, [&]<int Rows>(std::int64_t row) {
-      for_each_register<Rows>(width_, row_at(row), row_stride_, nothing,
-                              [&](std::int64_t j, const simd<T>(&rows)[Rows]) {
-                                simd<T> all = at(j).largest;
-                                for (const simd<T>& x : rows) all = max_or_second<T>(x, all);
-                                at(j).largest = all;
-                              });
-    });
+    if constexpr (register_count >= 32)
+      for (std::int64_t row = begin; row < end; ++row) find_largest<1>(row_at(row));
+    else
+      for_each_four_rows(begin, end,
+                         [&]<int Rows>(std::int64_t row) { find_largest<Rows>(row_at(row)); });
     for (std::int64_t j = 0; j < width_; j += lanes<T>) {
       at(j).shift = exponents_from<T>(at(j).largest);
       at(j).part = simd<T>(T(0));
     }
+  }
+
+  // Four registers at once. With registers of 64 bytes rows come one behind the other, as L2 gives
+  // them fastest: down [64,1024] this walk and the next take 1.8 ns per register on a Zen 5, 1.9
+  // with four rows side by side (on a Xeon this one takes 0.65 instead of 0.60 ns). With AVX2,
+  // which loads and stores twice as often, they take 1.04 of the time so.
+  template <int Rows>
+  void find_largest(const T* x) {
+    constexpr int beside = 4 / Rows;
+    const auto take = [&](std::int64_t j, auto load_register) __attribute__((always_inline)) {
+      simd<T> all = at(j).largest;
+      for (int r = 0; r < Rows; ++r)
+        all = max_or_second<T>(load_register(x + r * row_stride_ + j), all);
+      at(j).largest = all;
+    };
+    std::int64_t j = 0;
+    for (; j + beside * lanes<T> <= width_; j += beside * lanes<T>)
+#pragma GCC unroll 4
+      for (int u = 0; u < beside; ++u)
+        take(j + u * lanes<T>, [](const T* from) { return load<T>(from); });
+    for (; j < width_; j += lanes<T>)
+      take(j, [&](const T* from) { return load_part<T>(from, width_ - j, nothing); });
   }
 
   // The rows of the next span come into L2 meanwhile: this is arithmetic, and its first walk would
