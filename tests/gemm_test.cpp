@@ -110,9 +110,36 @@ TEST_CASE_TEMPLATE("products of every kind of shape", T, float, double) {
     check_shape<T>(131, 128, k);
   }
   for (const std::int64_t m : {8, 12, 24, 40}) check_shape<T>(m, 200, 150);
+  for (const std::int64_t m : {3, 6, 7, 11, 31}) {  // the last rows fill no tile
+    check_shape<T>(m, 203, 600);
+    check_shape<T>(m, 50, 64);
+  }
   for (const std::int64_t k : {3, 9}) check_shape<T>(1, 4101, k);  // more of y than stays in L1
   check_shape<T>(1, 300, 777);
   check_shape<T>(300, 1, 777);
+}
+
+TEST_CASE_TEMPLATE("a row has the same bits whichever rows are beside it", T, float, double) {
+  constexpr std::int64_t most = 16, n = 203, k = 600;
+  std::vector<T> a = some_values<T>(most * k, 1), b = some_values<T>(k * n, 2);
+  a[k + 3] = std::numeric_limits<T>::infinity();
+  b[7 * n + 5] = std::numeric_limits<T>::quiet_NaN();
+  const auto rows = [&](std::int64_t m, bool few_rows) {
+    std::vector<T> c(static_cast<std::size_t>(m * n));
+    exec::matrix_product product{m, n, k, a.data(), k, false, b.data(), n, false, c.data(), n};
+    product.in_place = true;
+    product.few_rows = few_rows;
+    exec::gemm<T>(product);
+    return c;
+  };
+  for (const bool few_rows : {false, true}) {
+    const std::vector<T> all = rows(most, few_rows);
+    for (std::int64_t m = 2; m < most; ++m) {
+      CAPTURE(m);
+      const std::vector<T> some = rows(m, few_rows);
+      CHECK(std::memcmp(some.data(), all.data(), some.size() * sizeof(T)) == 0);
+    }
+  }
 }
 
 TEST_CASE_TEMPLATE("products of integers", T, std::uint8_t, std::int32_t, std::int64_t) {
