@@ -53,8 +53,12 @@ inline std::int64_t largest_scaled_tile(const tile_program& p) {
 // Xeon. What is far from a Zen 4 gains in short rows (layer norm over [3000,512] and [12000,512]
 // 0.88 and 0.93 of the time), in longer ones only where the operand is in the last level and the
 // result goes past it (over [4096,768] 0.89 to 0.95, where others use the last level up to 1.05;
-// over [3000,768] and [4096,1024] 1.1 and up to 1.4).
+// over [3000,768] and [4096,1024] 1.1 and up to 1.4). A Zen 5 gains 5 to 30 % everywhere but where
+// its last level has just room for it (over [2800,768], [3400,768] and
+// [2800,1024] 1.05, 1.09, 1.19).
 inline std::int64_t largest_mapped_tile(const tile_program& p, dtype type) {
+  const bool fills_level3 = !p.streaming && streamed_bytes(p) > last_level_bytes;
+  if (this_family() == processor_family::amd_1ah && fills_level3) return 0;
   if (this_family() != processor_family::amd_19h) return 12 << 10;
   if (streamed_bytes(p) <= near_bytes) return 8 << 10;
   const std::int64_t operand =
