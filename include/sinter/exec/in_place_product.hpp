@@ -176,14 +176,6 @@ std::int64_t few_rows_depth() {
   return detail::strips_share_lines<T> ? 192 : detail::last_rows<T>::most_depth;
 }
 
-/// Rows up to which a product passes a right side as few do. Costs know planning::few_rows alone. A
-/// Zen 5, which reads L2 and L3 nearly as fast as it multiplies, takes 0.85 and 0.78 of the time of
-/// packed ones for 40 rows by [768,3072] and [2048,2048], 0.92 and 0.86 for 64, 0.95 and 0.92 for
-/// 128.
-inline std::int64_t most_few_rows() {
-  return this_family() == processor_family::amd_1ah ? 128 : planning::few_rows;
-}
-
 /// Do few rows fetch two strips at once? One of AVX2 has 96 bytes in each row of B, a line and a
 /// half, and memory is slow to give lines one by one. Zen 3, from memory, in turns: 16 rows by
 /// [768,2048] 38 and 50 GFLOP/s instead of 29 and 40, 8 rows 25 and 32 instead of 20 and 25, and as

@@ -31,9 +31,8 @@ class right_operand {
   /// that a block is added up like the rest.
   void set_left(std::int64_t m, bool gathered) {
     in_place_ = is_floating(type_) && !packed_ && !gathered && !is_gathered() &&
-                planning::multiplies_in_place(m, columns_, stored_->rows(), stored_->transposed(),
-                                              most_few_rows());
-    few_rows_ = in_place_ && planning::multiplies_few_rows(m, columns_, most_few_rows());
+                planning::multiplies_in_place(m, columns_, stored_->rows(), stored_->transposed());
+    few_rows_ = in_place_ && planning::multiplies_few_rows(m, columns_);
   }
   /// See matrix_product::few_rows.
   bool has_few_rows() const { return few_rows_; }

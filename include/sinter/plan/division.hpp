@@ -114,19 +114,17 @@ constexpr std::int64_t computed_columns(std::int64_t n, dtype type) {
 inline constexpr std::int64_t few_rows = 32, in_place_rows = 64, in_place_columns = 128,
                               in_place_elements = std::int64_t{1} << 18;
 
-/// Does a product of floats read its operands where they are, if `few` rows are few? A transposed
-/// right side is packed.
+/// Does a product of floats read its operands where they are? A transposed right side is packed.
 constexpr bool multiplies_in_place(std::int64_t rows, std::int64_t columns, std::int64_t depth,
-                                   bool transposed_right, std::int64_t few = few_rows) {
+                                   bool transposed_right) {
   if (transposed_right) return false;
-  return rows <= few || columns <= in_place_columns ||
+  return rows <= few_rows || columns <= in_place_columns ||
          (rows <= in_place_rows && columns <= in_place_elements / std::max<std::int64_t>(1, depth));
 }
 
 /// If it does: as few rows, which a large right side passes once?
-constexpr bool multiplies_few_rows(std::int64_t rows, std::int64_t columns,
-                                   std::int64_t few = few_rows) {
-  return rows <= few && columns > in_place_columns;
+constexpr bool multiplies_few_rows(std::int64_t rows, std::int64_t columns) {
+  return rows <= few_rows && columns > in_place_columns;
 }
 
 /// Rows of a block of products of m rows: `rows`, or a little more where the smallest block could
