@@ -208,16 +208,18 @@ template <ir::region R, int U, class Leaf>
   load_and_evaluate<R>(values, leaf, begin, std::make_index_sequence<R.node_count>{});
 }
 
-// The same of leaves that all are in memory.
+// Leaves that all are in memory, for evaluate_region_of.
+template <ir::region R>
+[[gnu::always_inline]] inline auto from_memory(const leaf_pointers<R>& leaf) {
+  return [&leaf](std::size_t k, std::int64_t i) __attribute__((always_inline)) {
+    return load<region_type<R>>(leaf[k] + i);
+  };
+}
 template <ir::region R, int U>
 [[gnu::always_inline]] inline void evaluate_region(region_values<R, U>& values,
                                                    const leaf_pointers<R>& leaf,
                                                    std::int64_t begin) {
-  evaluate_region_of<R, U>(
-      values,
-      [&](std::size_t k, std::int64_t i)
-          __attribute__((always_inline)) { return load<region_type<R>>(leaf[k] + i); },
-      begin);
+  evaluate_region_of<R, U>(values, from_memory<R>(leaf), begin);
 }
 
 template <ir::region R, int U>

@@ -16,13 +16,17 @@
 
 namespace sinter::inline SINTER_ABI::exec {
 
+/// Is this more than the last level keeps?
+inline bool comes_from_memory(std::int64_t bytes) {
+  return static_cast<double>(bytes) > most_kept_bytes(1);
+}
+
 /// Do steps of a region, which read this many bytes in bursts that are no steady stream, gain from
 /// fetching ahead? From L3 of a Zen 4 they do not: a chain of eight ops on 3 to 18 MB takes 0.87 of
 /// the time without, but on 48 MB, which come from memory, 1.27 (two cores, one thread); of a Zen 5
 /// 0.86 to 1.0 on 6 and 12 MB, 1.53 on 48.
 inline bool steps_gain_from_fetching(std::int64_t bytes) {
-  return has_near_level3() ? static_cast<double>(bytes) > most_kept_bytes(1)
-                           : bytes > cache_resident_bytes;
+  return has_near_level3() ? comes_from_memory(bytes) : bytes > cache_resident_bytes;
 }
 
 /// Does a kernel that waits for loads and stores gain from asking for the next row, too, so many
@@ -37,7 +41,7 @@ inline bool light_kernels_gain_from_fetching(std::int64_t bytes, std::int64_t di
   constexpr std::int64_t longest_distance = 4096;
   switch (this_family()) {
     case processor_family::amd_19h: return false;
-    case processor_family::amd_1ah: return static_cast<double>(bytes) > most_kept_bytes(1);
+    case processor_family::amd_1ah: return comes_from_memory(bytes);
     default: return bytes > cache_resident_bytes && distance <= longest_distance;
   }
 }
@@ -64,8 +68,8 @@ class fetch_chooser {
   static constexpr float arithmetic_work = 12;
 
   // What one cache has to hold. Threads have an L2 of their own each, in which their part stays
-  // from call to call; a Zen goes by the L3 that they share. (A Xeon, 16 threads, part of
-  // the time without fetching: relu(x + b) over twice 0.25 to 0.5 MB per thread 0.74 to 0.83, RMS
+  // from call to call; a Zen goes by the L3 that they share. (A Xeon, 16 threads, part of the time
+  // without fetching: relu(x + b) over twice 0.25 to 0.5 MB per thread 0.74 to 0.83, RMS
   // norm 0.88, layer norm 0.92 to 0.95, softmax 0.96 to 1.02; from twice 0.75 MB on the same.)
   std::int64_t bytes_to_hold() const {
     const std::int64_t all = streamed_bytes(p_);

@@ -144,10 +144,10 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   // Rows of B that stay in L1 while all rows of A pass.
   constexpr std::int64_t most_depth = 192;
   detail::last_rows<T> last(m, k);
-  detail::for_each_strip<T, true>(n, [&]<int W>(std::int64_t j, std::int64_t rest) {
-    for (std::int64_t p = 0; p < k; p += most_depth) {
-      const std::int64_t depth = std::min(most_depth, k - p);
-      last.take(a, p, depth);
+  for (std::int64_t p = 0; p < k; p += most_depth) {
+    const std::int64_t depth = std::min(most_depth, k - p);
+    last.take(a, p, depth);
+    detail::for_each_strip<T, true>(n, [&]<int W>(std::int64_t j, std::int64_t rest) {
       const auto multiply = [&](const auto& right) {
         const detail::tile_target<T> to{c.to + j, c.stride, c.add || p > 0};
         detail::multiply_rows<detail::tile_rows, W>(0, last.first(), depth, a.from_column(p), right,
@@ -159,8 +159,8 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
         multiply(detail::placed_columns<T, true>{from, ldb, rest});
       else
         multiply(detail::placed_columns<T, false>{from, ldb, rest});
-    }
-  });
+    });
+  }
 }
 
 /// Rows of B that few rows pass at once. A pass reads and writes the sums in C, which is a

@@ -208,11 +208,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
         }
       };
       if constexpr (detail::gains_without_tests<R>)
-        if (single == 0 && !fetches)
-          run_steps(
-              [&](std::size_t k, std::int64_t at)
-                  __attribute__((always_inline)) { return load<T>(leaf[k] + at); },
-              [] {});
+        if (single == 0 && !fetches) run_steps(detail::from_memory<R>(leaf), [] {});
       if (i + step <= n)
         run_steps(
             of_leaf, [&]() __attribute__((always_inline)) {

@@ -54,13 +54,14 @@ inline std::int64_t largest_scaled_tile(const tile_program& p) {
 // 0.88 and 0.93 of the time), in longer ones only where the operand is in the last level and the
 // result goes past it (over [4096,768] 0.89 to 0.95, where others use the last level up to 1.05;
 // over [3000,768] and [4096,1024] 1.1 and up to 1.4). A Zen 5 gains 5 to 30 % everywhere but where
-// its last level has just room for it (over [2800,768], [3400,768] and
-// [2800,1024] 1.05, 1.09, 1.19).
+// its last level has just room for it (over [2800,768], [3400,768] and [2800,1024] 1.05, 1.09 and
+// 1.19).
 inline std::int64_t largest_mapped_tile(const tile_program& p, dtype type) {
-  const bool fills_level3 = !p.streaming && streamed_bytes(p) > last_level_bytes;
-  if (this_family() == processor_family::amd_1ah && fills_level3) return 0;
+  const std::int64_t bytes = streamed_bytes(p);
+  if (this_family() == processor_family::amd_1ah && !p.streaming && bytes > last_level_bytes)
+    return 0;
   if (this_family() != processor_family::amd_19h) return 12 << 10;
-  if (streamed_bytes(p) <= near_bytes) return 8 << 10;
+  if (bytes <= near_bytes) return 8 << 10;
   const std::int64_t operand =
       p.axes.rows * p.axes.columns * static_cast<std::int64_t>(size_of(type));
   return p.streaming && operand <= last_level_bytes ? 3 << 10 : 2 << 10;
