@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The same bits on one thread and on two, and on every run; and the same plan on every run.
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include <doctest/doctest.h>
@@ -100,6 +102,50 @@ TEST_CASE("the last column of few rows is added up like the others") {
       omp_set_num_threads(threads);
       CHECK(same_bits(one, f(x, w)));
     }
+  }
+}
+
+// Five groups of rows, with a short last one: one thread combines each as soon as it is summed up.
+TEST_CASE("sums of groups of rows have the same bits however many threads have them") {
+  auto f = sn::fuse(
+      [](auto x, auto y) { return sn::outputs(2.0f * sn::sum(x * y, 0) + 1.0f, sn::max(x, 0)); });
+  const auto x = filled(357, 1001), y = filled(357, 1001);
+  const auto one = check_threads(f, x, y);
+  for (std::int64_t j = 0; j < 1001; j += 91) {
+    double sum = 0;
+    float largest = x(0, j);
+    for (std::int64_t i = 0; i < 357; ++i) {
+      sum += static_cast<double>(x(i, j)) * static_cast<double>(y(i, j));
+      largest = std::max(largest, x(i, j));
+    }
+    CHECK(static_cast<double>(std::get<0>(one)(j)) == doctest::Approx(2 * sum + 1).epsilon(1e-5));
+    CHECK(std::get<1>(one)(j) == largest);
+  }
+}
+
+// Parts of 32,768 elements of each of two rows, the last part shorter: one thread sums up all whole
+// ones by one call of a kernel, which also writes what it sums up if that is asked for.
+TEST_CASE("parts of long rows have the same bits however many threads have them") {
+  auto f = sn::fuse([](auto x, auto y) { return sn::outputs(sn::sum(x * y, 1), x * y); });
+  auto g = sn::fuse([](auto x, auto y) { return sn::outputs(sn::max(x - y, 1), sn::sum(x, 0)); });
+  const auto x = filled(2, 200'003);
+  auto y = x;
+  std::reverse(y.begin(), y.end());
+  const auto one = check_threads(f, x, y);
+  const auto differences = check_threads(g, x, y);
+  for (std::int64_t i = 0; i < 2; ++i) {
+    double sum = 0;
+    float largest = x(i, 0) - y(i, 0);
+    std::int64_t wrong = 0;
+    for (std::int64_t j = 0; j < x.extent(1); ++j) {
+      const float product = x(i, j) * y(i, j);
+      sum += static_cast<double>(product);
+      largest = std::max(largest, x(i, j) - y(i, j));
+      if (std::get<1>(one)(i, j) != product) ++wrong;
+    }
+    CHECK(wrong == 0);
+    CHECK(static_cast<double>(std::get<0>(one)(i)) == doctest::Approx(sum).epsilon(1e-5));
+    CHECK(std::get<0>(differences)(i) == largest);
   }
 }
 

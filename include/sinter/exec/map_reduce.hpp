@@ -107,16 +107,18 @@ void map_reduce_kernel(const ir::map_run& run, const void* const* operands, void
   using T = detail::region_type<R>;
   detail::no_rows_beside none;
   detail::leaf_pointers<R> leaf = detail::leaves_of<R>(operands);
-  auto* whole = static_cast<std::byte*>(to.whole);
+  auto* at = static_cast<std::byte*>(to.whole != nullptr ? to.whole : to.accumulator);
   for (std::int64_t row = run.rows;;) {
     const T all =
         detail::map_reduce_row<M, R>(run.count, run.mode, leaf, static_cast<T*>(result), none);
-    if (whole == nullptr) return detail::add_row<M, T>(all, to.accumulator);
-    *reinterpret_cast<T*>(whole) = detail::result_of_row<M, T>(all);
+    if (to.whole != nullptr)
+      *reinterpret_cast<T*>(at) = detail::result_of_row<M, T>(all);
+    else
+      detail::add_row<M, T>(all, at);
     if (--row == 0) return;
     detail::move_leaves<R>(leaf, run.steps);
     if (result != nullptr) result = static_cast<std::byte*>(result) + run.result_step;
-    whole += to.step;
+    at += to.step;
   }
 }
 

@@ -238,6 +238,8 @@ class column_nest {
   }
 
   void run_groups(const run_memory& memory) const {
+    if (pair_ == nullptr && threads_for(batch_ * row_groups_, nest_->predicted_nanoseconds) == 1)
+      return run_groups_in_turn(memory);
     find_shared_shifts(memory);
     parallel_for(
         batch_ * row_groups_, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
@@ -266,6 +268,29 @@ class column_nest {
                                std::min(columns_, end * combined_columns));
               });
         });
+  }
+
+  // On one thread a group is combined as soon as it is summed up, while it is in L1, and the next
+  // one has the same accumulators: the same order. (Zen 5, columns of [1024,1024] in L3: 0.93
+  // to 1.0 of the time; 16 accumulators of doubles each are 128 KB beside 4 MB.)
+  void run_groups_in_turn(const run_memory& memory) const {
+    std::byte* const scratch = memory.scratch(0);
+    tile_runner map(map_.program(), memory.bases, scratch);
+    map.begin();
+    for (std::int64_t b = 0; b < batch_; ++b) {
+      std::byte* const total = group_accumulators(memory, b, 0);
+      for (std::int64_t group = 0; group < row_groups_; ++group) {
+        std::byte* const own = group == 0 ? total : own_accumulators(scratch);
+        map.set_column_accumulators(own);
+        kernels().identity(columns_, own);
+        const std::int64_t row = group * rows_per_group_;
+        map.run_all(b * reduced_ + row, b * reduced_ + std::min(reduced_, row + rows_per_group_), 0,
+                    columns_);
+        if (group > 0) kernels().combine(columns_, own, total);
+      }
+      finish(scratch, {}, 0, columns_, total);
+      run_rest(memory, scratch, b, 0, columns_);
+    }
   }
 
   // The sums of all groups become those of a batch, and these the results.

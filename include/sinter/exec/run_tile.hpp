@@ -120,6 +120,27 @@ class tile_runner {
     }
   }
 
+  /// The same of equally long parts of one row, of which each has accumulators of its own, `apart`
+  /// bytes behind those of the one before. One kernel does all parts in one call: between two
+  /// calls the memory's streams end and begin anew (sums of x y of 2^20 elements in L3 of a Zen 5:
+  /// 0.95 to 0.98 of the time that 32 calls took).
+  void run_parts(int phase, std::int64_t column, std::int64_t columns, std::int64_t parts,
+                 std::byte* accumulators, std::int64_t apart) {
+    for (std::int64_t part = 0; part < parts; ++part) reset(phase, accumulators + part * apart);
+    accumulators_ = accumulators;
+    const command_range list = p_.phase_lists[static_cast<std::size_t>(phase)];
+    const command& first = p_.commands[static_cast<std::size_t>(list.first)];
+    if (list.size() == 1 && first.kind == command_kind::map_reduce && columns <= p_.chunk) {
+      column_ = column;
+      width_ = columns;
+      return map_reduce_parts(first, parts, apart);
+    }
+    for (const std::int64_t end = column + parts * columns; column < end; column += columns) {
+      run_phase(phase, column, column + columns);
+      accumulators_ += apart;
+    }
+  }
+
   /// Accumulators of the tile's rows become the identity; `at` holds those of all reductions.
   void reset(int phase, std::byte* at) {
     for (const bound_reduction& r : p_.reductions)
@@ -334,6 +355,26 @@ class tile_runner {
       c.reducing({.count = width_, .mode = c.mode}, from, address(c.target, row),
                  {.accumulator = to + row * to_step});
     });
+  }
+
+  // What such a command reads and writes, but for single values, is memory beside which nothing
+  // lies, so that the next part follows.
+  void map_reduce_parts(const command& c, std::int64_t parts, std::int64_t apart) {
+    const location* const operands = p_.operands.data() + c.first_operand;
+    row_operands at = first_row(c, operands, 1);
+    const auto step = [&](const location& l) {
+      return l.extent == value_class::full ? width_ * static_cast<std::int64_t>(l.element_size) : 0;
+    };
+    for (std::size_t k = 0; k < static_cast<std::size_t>(c.operand_count); ++k)
+      at.steps[k] = step(operands[k]);
+    const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
+    c.reducing({.count = width_,
+                .mode = c.mode,
+                .rows = parts,
+                .steps = at.steps.data(),
+                .result_step = step(c.target)},
+               at.pointers.data(), address(c.target, 0),
+               {.accumulator = accumulator(r, accumulators_, 0), .step = apart});
   }
 
   void expand(const command& c, const location& from) {

@@ -48,8 +48,7 @@ class tile_nest {
     out.per_thread = round_to_lines(tile_.program().scratch_bytes);
     if (tile_.program().split)
       out.shared = round_to_lines(tile_.program().scratch_bytes) +
-                   static_cast<std::size_t>(column_tasks_) *
-                       round_to_lines(tile_.program().accumulators_bytes);
+                   static_cast<std::size_t>(column_tasks_) * bytes_of_part();
     return out;
   }
 
@@ -148,26 +147,29 @@ class tile_nest {
   void run_parts(tile_runner& runner, int phase, std::int64_t first, std::int64_t last,
                  const run_memory& memory) const {
     const std::int64_t columns = tile_.program().axes.columns;
-    for_each_row_of_tasks(
-        first, last, column_tasks_, [&](std::int64_t row, std::int64_t part, std::int64_t end) {
-          runner.seek(row);
-          runner.take_rows(row, 1, row);
-          for (; part < end; ++part) {
-            std::byte* const accumulators = accumulators_of(part, memory);
-            runner.share(runner.row_values(), accumulators);
-            runner.reset(phase, accumulators);
-            const std::int64_t column = part * columns_per_task_;
-            runner.run_phase(phase, column, std::min(columns, column + columns_per_task_));
-          }
-        });
+    const auto apart = static_cast<std::int64_t>(bytes_of_part());
+    for_each_row_of_tasks(first, last, column_tasks_,
+                          [&](std::int64_t row, std::int64_t part, std::int64_t end) {
+                            runner.seek(row);
+                            runner.take_rows(row, 1, row);
+                            const auto run = [&](std::int64_t count, std::int64_t each) {
+                              runner.run_parts(phase, part * columns_per_task_, each, count,
+                                               accumulators_of(part, memory), apart);
+                              part += count;
+                            };
+                            // The last part of a row may be shorter.
+                            const std::int64_t whole = columns / columns_per_task_;
+                            if (part < whole) run(std::min(end, whole) - part, columns_per_task_);
+                            if (part < end) run(1, columns - part * columns_per_task_);
+                          });
   }
 
   // What a part of every row is reduced to.
   std::byte* accumulators_of(std::int64_t part, const run_memory& memory) const {
-    const tile_program& p = tile_.program();
-    return memory.shared + round_to_lines(p.scratch_bytes) +
-           static_cast<std::size_t>(part) * round_to_lines(p.accumulators_bytes);
+    return memory.shared + round_to_lines(tile_.program().scratch_bytes) +
+           static_cast<std::size_t>(part) * bytes_of_part();
   }
+  std::size_t bytes_of_part() const { return round_to_lines(tile_.program().accumulators_bytes); }
 
   const planning::nest* nest_;
   bound_tile tile_;

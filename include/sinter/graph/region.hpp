@@ -127,8 +127,8 @@ struct map_run {
 // operands. What went past the caches is seen by other threads after a store fence.
 using map_rows_function = void (*)(const map_run& run, const void* const* operands, void* result);
 
-// Where the reductions of rows go: that of a part of one row into an accumulator, those of whole
-// rows, if `whole` is not nullptr, to results that lie `step` bytes apart.
+// Where the reductions of rows go: into accumulators, as those of parts of rows, or if `whole` is
+// not nullptr, to results there; `step` bytes apart.
 struct row_results {
   void* accumulator = nullptr;
   void* whole = nullptr;
