@@ -241,20 +241,14 @@ class column_nest {
     if (pair_ == nullptr && threads_for(batch_ * row_groups_, nest_->predicted_nanoseconds) == 1)
       return run_groups_in_turn(memory);
     find_shared_shifts(memory);
-    parallel_for(
-        batch_ * row_groups_, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
-          const std::int64_t b = task / row_groups_, group = task % row_groups_,
-                             row = group * rows_per_group_;
-          tile_runner map(map_.program(), memory.bases, memory.scratch(thread));
-          map.begin();
-          std::byte* accumulators = group_accumulators(memory, b, group);
-          map.set_column_accumulators(accumulators);
-          const pair_memory pair = shared_pair(memory, b, group);
-          map.set_pair(pair);
-          begin_pair(pair, accumulators, 0, columns_);
-          map.run_all(b * reduced_ + row, b * reduced_ + std::min(reduced_, row + rows_per_group_),
-                      0, columns_);
-        });
+    parallel_for(batch_ * row_groups_, nest_->predicted_nanoseconds,
+                 [&](std::int64_t task, int thread) {
+                   const std::int64_t b = task / row_groups_, group = task % row_groups_;
+                   tile_runner map(map_.program(), memory.bases, memory.scratch(thread));
+                   map.begin();
+                   run_group(map, b, group, group_accumulators(memory, b, group),
+                             shared_pair(memory, b, group));
+                 });
     // Of elements that other threads have summed up: with 16 of them, combining [1024,1024] alone
     // takes longer than the sums.
     const std::int64_t parts = planning::pieces_of(columns_, combined_columns);
@@ -281,16 +275,23 @@ class column_nest {
       std::byte* const total = group_accumulators(memory, b, 0);
       for (std::int64_t group = 0; group < row_groups_; ++group) {
         std::byte* const own = group == 0 ? total : own_accumulators(scratch);
-        map.set_column_accumulators(own);
-        kernels().identity(columns_, own);
-        const std::int64_t row = group * rows_per_group_;
-        map.run_all(b * reduced_ + row, b * reduced_ + std::min(reduced_, row + rows_per_group_), 0,
-                    columns_);
+        run_group(map, b, group, own, {});
         if (group > 0) kernels().combine(columns_, own, total);
       }
       finish(scratch, {}, 0, columns_, total);
       run_rest(memory, scratch, b, 0, columns_);
     }
+  }
+
+  // One group into accumulators of its own.
+  void run_group(tile_runner& map, std::int64_t b, std::int64_t group, std::byte* accumulators,
+                 const pair_memory& pair) const {
+    const std::int64_t first = group * rows_per_group_;
+    map.set_column_accumulators(accumulators);
+    map.set_pair(pair);
+    begin_pair(pair, accumulators, 0, columns_);
+    map.run_all(b * reduced_ + first, b * reduced_ + std::min(reduced_, first + rows_per_group_), 0,
+                columns_);
   }
 
   // The sums of all groups become those of a batch, and these the results.

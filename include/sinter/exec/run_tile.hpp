@@ -129,11 +129,13 @@ class tile_runner {
     for (std::int64_t part = 0; part < parts; ++part) reset(phase, accumulators + part * apart);
     accumulators_ = accumulators;
     const command_range list = p_.phase_lists[static_cast<std::size_t>(phase)];
-    const command& first = p_.commands[static_cast<std::size_t>(list.first)];
-    if (list.size() == 1 && first.kind == command_kind::map_reduce && columns <= p_.chunk) {
+    const auto is_one_map_reduce = [&] {
+      return list.size() == 1 && command_at(list.first).kind == command_kind::map_reduce;
+    };
+    if (columns <= p_.chunk && is_one_map_reduce()) {
       column_ = column;
       width_ = columns;
-      return map_reduce_parts(first, parts, apart);
+      return map_reduce_parts(command_at(list.first), parts, apart);
     }
     for (const std::int64_t end = column + parts * columns; column < end; column += columns) {
       run_phase(phase, column, column + columns);
@@ -298,8 +300,9 @@ class tile_runner {
     }
   }
 
+  const command& command_at(int i) const { return p_.commands[static_cast<std::size_t>(i)]; }
   void run(command_range list) {
-    for (int i = list.first; i < list.last; ++i) execute(p_.commands[static_cast<std::size_t>(i)]);
+    for (int i = list.first; i < list.last; ++i) execute(command_at(i));
   }
 
   void execute(const command& c) {

@@ -58,7 +58,7 @@ constexpr tile_division divide_tile(std::int64_t rows, std::int64_t columns, std
   tile_division out{1, columns};
   if (split) {
     // At most 256 parts: one thread combines them, and nothing is read while a task begins. (Sums
-    // of x y of 2^20 elements in L3: 1.09 of the time of one call in 64 parts, 1.06 in 32. With
+    // of x y of 2^20 elements in L3: 1.09 of the time of one call in 64 tasks, 1.06 in 32. With
     // fewer, a dozen threads would not share long rows of exponentials evenly.)
     out.columns = std::max(whole_units(elements_per_task, chunk),
                            whole_units(pieces_of(columns, 256), chunk));
