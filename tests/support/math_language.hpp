@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -69,6 +70,7 @@ struct language {
       if (digit < '0' || digit > '9') return false;
       value = value * 10 + (digit - '0');
     }
+    if (value > std::numeric_limits<int>::max()) return false;  // its constants are integers
     if (negative) value = -value;
     return true;
   }
