@@ -105,7 +105,7 @@ TEST_CASE("the last column of few rows is added up like the others") {
   }
 }
 
-// Five groups of rows, with a short last one: one thread combines each as soon as it is summed up.
+// Four groups of rows, with a short last one: one thread combines each as soon as it is summed up.
 TEST_CASE("sums of groups of rows have the same bits however many threads have them") {
   auto f = sn::fuse(
       [](auto x, auto y) { return sn::outputs(2.0f * sn::sum(x * y, 0) + 1.0f, sn::max(x, 0)); });

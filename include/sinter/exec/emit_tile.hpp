@@ -97,19 +97,13 @@ class tile_emitter : private step_emitter {
     p_.chunk = std::max(p_.chunk, std::min(p_.axes.columns, most));
   }
 
-  // Does one kernel reduce columns of what it reads where it is? It goes block by block through as
-  // many rows as it is given, and each call costs some 0.1 µs, in which nothing is read: sums of
-  // [128,128] to [8192,512] take 0.93 to 1.0 of the time with 256 rows at once instead of 32, of
-  // [16384,64] 0.82, log-sum-exp, whose spans are of 64 rows, 0.87 to 0.92 (Zen 5).
+  // Does one kernel, which is the reduction then, reduce columns of what it reads where it is? It
+  // goes block by block through as many rows as it is given, and each call costs some 0.1 µs, in
+  // which nothing is read: sums of [128,128] to [8192,512] take 0.93 to 1.0 of the time with 256
+  // rows at once instead of 32, of [16384,64] 0.82, log-sum-exp, whose spans are of 64 rows, 0.87
+  // to 0.92 (Zen 5).
   bool reduces_columns_alone() const {
-    if (s_.facts().kind != geometry::columns || !places_.has_no_slots()) return false;
-    const auto only = [&](const command_range& phase) {
-      const command_kind first = p_.commands[index(phase.first)].kind;
-      return phase.size() == 1 &&
-             (first == command_kind::reduce_columns || first == command_kind::reduce_pair ||
-              first == command_kind::map_reduce_columns);
-    };
-    return p_.phase_lists.size() == 1 && only(p_.phase_lists.front());
+    return s_.facts().kind == geometry::columns && places_.has_no_slots() && p_.is_one_kernel();
   }
   // Rows behind the last outer axis are another distance apart.
   std::int64_t rows_of_columns() const {

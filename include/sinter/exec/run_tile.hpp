@@ -360,8 +360,9 @@ class tile_runner {
     });
   }
 
-  // What such a command reads and writes, but for single values, is memory beside which nothing
-  // lies, so that the next part follows.
+  // Several parts fit into a chunk each only where no command has slots (widen_chunk in
+  // emit_tile.hpp): what this one reads and writes, but for single values, is memory in which the
+  // next part follows.
   void map_reduce_parts(const command& c, std::int64_t parts, std::int64_t apart) {
     const location* const operands = p_.operands.data() + c.first_operand;
     row_operands at = first_row(c, operands, 1);

@@ -148,20 +148,19 @@ class tile_nest {
                  const run_memory& memory) const {
     const std::int64_t columns = tile_.program().axes.columns;
     const auto apart = static_cast<std::int64_t>(bytes_of_part());
-    for_each_row_of_tasks(first, last, column_tasks_,
-                          [&](std::int64_t row, std::int64_t part, std::int64_t end) {
-                            runner.seek(row);
-                            runner.take_rows(row, 1, row);
-                            const auto run = [&](std::int64_t count, std::int64_t each) {
-                              runner.run_parts(phase, part * columns_per_task_, each, count,
-                                               accumulators_of(part, memory), apart);
-                              part += count;
-                            };
-                            // The last part of a row may be shorter.
-                            const std::int64_t whole = columns / columns_per_task_;
-                            if (part < whole) run(std::min(end, whole) - part, columns_per_task_);
-                            if (part < end) run(1, columns - part * columns_per_task_);
-                          });
+    const std::int64_t whole = columns / columns_per_task_;  // the last part may be shorter
+    for_each_row_of_tasks(
+        first, last, column_tasks_, [&](std::int64_t row, std::int64_t part, std::int64_t end) {
+          runner.seek(row);
+          runner.take_rows(row, 1, row);
+          while (part < end) {
+            const std::int64_t count = part < whole ? std::min(end, whole) - part : 1;
+            const std::int64_t column = part * columns_per_task_;
+            runner.run_parts(phase, column, std::min(columns_per_task_, columns - column), count,
+                             accumulators_of(part, memory), apart);
+            part += count;
+          }
+        });
   }
 
   // What a part of every row is reduced to.
