@@ -88,13 +88,22 @@ bool runs_as_single_ops(const region& r, std::initializer_list<std::size_t> size
       for (const std::size_t shift : std::initializer_list<std::size_t>{0, 5}) {
         const ir::run_mode mode =
             from_memory ? ir::run_mode{0, all, 64, true} : ir::run_mode{0, 0, 0, false};
-        alignas(64) std::array<T, most + 6> out;
-        out.fill(T(77));
-        exec::accumulator_kernel<T>(*program, static_cast<std::int64_t>(n), mode, operands.data(),
-                                    out.data() + shift);
-        for (std::size_t i = 0; i < out.size(); ++i) {
-          const bool is_result = i >= shift && i < shift + n;
-          if (!is_same(out[i], is_result ? expected[i - shift] : T(77))) return false;
+        // In one row, and as several that follow each other.
+        for (const std::size_t rows : std::initializer_list<std::size_t>{1, 3}) {
+          if (n % rows != 0) continue;
+          const auto bytes = static_cast<std::int64_t>(n / rows * sizeof(T));
+          std::vector<std::int64_t> steps;
+          for (int k = 0; k < r.leaf_count; ++k) steps.push_back(r.is_scalar(k) ? 0 : bytes);
+          alignas(64) std::array<T, most + 6> out;
+          out.fill(T(77));
+          exec::accumulator_kernel<T>(*program,
+                                      {static_cast<std::int64_t>(n / rows), mode,
+                                       static_cast<std::int64_t>(rows), steps.data(), bytes},
+                                      operands.data(), out.data() + shift);
+          for (std::size_t i = 0; i < out.size(); ++i) {
+            const bool is_result = i >= shift && i < shift + n;
+            if (!is_same(out[i], is_result ? expected[i - shift] : T(77))) return false;
+          }
         }
       }
   }
@@ -206,7 +215,8 @@ TEST_CASE("the result may be an operand") {
     const std::vector<float> expected = by_single_ops<float>(r, leaves);
     const void* operands[] = {leaves[0].data(), leaves[1].data()};
     float* const out = leaves[static_cast<std::size_t>(place)].data();
-    exec::accumulator_kernel<float>(*program, most, {0, 3, 64, true}, operands, out);
+    exec::accumulator_kernel<float>(*program, {.count = most, .mode = {0, 3, 64, true}}, operands,
+                                    out);
     for (std::size_t i = 0; i < most; ++i) REQUIRE(is_same(out[i], expected[i]));
   }
 }
@@ -250,7 +260,7 @@ TEST_CASE("a graph made at run time runs a chain in one command, with the bits o
   const handle z = maximum((x * y + x) * 0.5f - y, x * 0.25f) * row + bias;
   const auto f = g.compile({z}, {.reassociate = false});
   const auto single = g.compile({z}, {.reassociate = false, .superinstructions = false});
-  for (const std::int64_t columns : {1, 5, 333, 3000}) {
+  for (const std::int64_t columns : {1, 5, 256, 333, 1024, 3000}) {
     tensor<float, 2> a(7, columns), b(7, columns), r(7, 1);
     tensor<float, 1> c(columns);
     float next = 0;

@@ -311,6 +311,9 @@ class row_runner {
     if (c.kind == call_kind::map_rows)
       return c.map_rows({c.count, c.mode, rows, steps, steps[c.to]},
                         reinterpret_cast<const void* const*>(at), at[c.to]);
+    if (c.kind == call_kind::map_steps)
+      return c.fused->run_steps(*c.fused->steps, {c.count, c.mode, rows, steps, steps[c.to]},
+                                reinterpret_cast<const void* const*>(at), at[c.to]);
     if (c.kind == call_kind::map_reduce)
       return c.map_reduce({c.count, c.mode, rows, steps, steps[c.to]},
                           reinterpret_cast<const void* const*>(at), at[c.to],
@@ -346,7 +349,7 @@ class row_runner {
         c.map_rows({.count = count, .mode = c.mode}, from, at[c.to]);
         return;
       case call_kind::map_steps:
-        c.fused->run_steps(*c.fused->steps, count, c.mode, from, at[c.to]);
+        c.fused->run_steps(*c.fused->steps, {.count = count, .mode = c.mode}, from, at[c.to]);
         return;
       case call_kind::map_reduce:
         c.map_reduce({.count = count, .mode = c.mode}, from, at[c.to], {.whole = at[c.result]});

@@ -34,8 +34,7 @@ inline const command* sole_map(const tile_program& p) {
            l.where == location::memory::external;
   };
   const bool can_walk = !detail::is_one_row(p, c) || p.axes.outer.size() <= 1;
-  const bool is_sole = c.kind == command_kind::map && c.run_rows != nullptr && can_walk &&
-                       c.target.where == location::memory::stream &&
+  const bool is_sole = takes_modes(c) && can_walk && c.target.where == location::memory::stream &&
                        c.target.extent == value_class::full &&
                        std::ranges::all_of(p.operands_of(c), stays);
   return is_sole ? &c : nullptr;
@@ -82,7 +81,7 @@ inline void run_sole_map(const tile_program& p, const command& c, std::byte* con
     const ir::map_run run =
         at_once ? ir::map_run{.count = rows * columns, .mode = c.mode}
                 : ir::map_run{columns, c.mode, rows, steps.data(), bytes_to_next_row(c.target)};
-    c.run_rows(run, pointers.data(), first_element(c.target));
+    run_map_rows(c, run, pointers.data(), first_element(c.target));
     row += rows;
   }
 }

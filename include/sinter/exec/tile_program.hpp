@@ -239,7 +239,7 @@ inline bool runs_steps(const command& c) {
          c.fused->run_steps != nullptr;
 }
 
-/// Does a map run in modes (ir::run_mode)?
+/// Does a map run over rows, in modes (ir::map_run)?
 inline bool takes_modes(const command& c) {
   return (c.kind == command_kind::map && c.run_rows != nullptr) || runs_steps(c);
 }
@@ -285,15 +285,21 @@ constexpr std::string_view map_name(const command& c) {
 constexpr int map_arity(const command& c) {
   return c.custom != nullptr ? c.custom->arity : ir::info(c.code).arity;
 }
+/// Runs a map that takes_modes; see ir::map_rows_function.
+inline void run_map_rows(const command& c, const ir::map_run& run, const void* const* operands,
+                         void* result) {
+  if (runs_steps(c))
+    c.fused->run_steps(*c.fused->steps, run, operands, result);
+  else
+    c.run_rows(run, operands, result);
+}
 /// Runs a map's kernel; see ir::map_function.
 inline void run_map(const command& c, std::int64_t count, const void* const* operands,
                     void* result) {
-  if (runs_steps(c))
-    c.fused->run_steps(*c.fused->steps, count, c.mode, operands, result);
-  else if (c.mode.is_plain())
+  if (c.function != nullptr && c.mode.is_plain())
     c.function(count, operands, result);
   else
-    c.run_rows({.count = count, .mode = c.mode}, operands, result);
+    run_map_rows(c, {.count = count, .mode = c.mode}, operands, result);
 }
 inline ir::map_function map_kernel(const kernel_table& kernels, const command& c) {
   const bool has_custom = c.type == dtype::f32 || c.type == dtype::f64;

@@ -85,8 +85,9 @@ struct accumulator_program {
   static constexpr int max_temporaries = 8;
   static constexpr int max_places = region::max_leaves + 1 + max_temporaries;
 
-  // A node loads, computes and stores at most.
-  inline_vector<accumulator_step, 3 * region::max_nodes> steps;
+  static constexpr int max_steps = 3 * region::max_nodes;  // a node loads, computes and stores
+
+  inline_vector<accumulator_step, max_steps> steps;
   std::uint8_t leaf_count = 0;
   std::uint32_t scalar_leaves = 0;
   std::uint32_t spread_leaves = 0;  // scalars that a step reads as if they were elements
@@ -94,6 +95,8 @@ struct accumulator_program {
   constexpr int result() const { return leaf_count; }
   constexpr bool is_scalar(int leaf) const { return (scalar_leaves >> leaf & 1u) != 0; }
   constexpr bool is_spread(int leaf) const { return (spread_leaves >> leaf & 1u) != 0; }
+  /// Is a place a leaf or the result, and does it go on with the elements?
+  constexpr bool moves(int place) const { return place <= leaf_count && !is_scalar(place); }
 
   /// Reads and writes of memory per element.
   constexpr int accesses() const;

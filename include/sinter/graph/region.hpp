@@ -171,11 +171,11 @@ using overlapped_function = void (*)(std::int64_t count, run_mode mode, const vo
 using map_reduce_columns_function = void (*)(std::int64_t rows, std::int64_t columns,
                                              const void* const* operands, void* accumulator);
 
-// Runs the steps that a region was taken apart into; operands and result as for map_function.
-// No operand is single.
+// Runs the steps that a region was taken apart into; the rest as for map_rows_function. No operand
+// is single.
 struct accumulator_program;
-using accumulator_function = void (*)(const accumulator_program& program, std::int64_t count,
-                                      run_mode mode, const void* const* operands, void* result);
+using accumulator_function = void (*)(const accumulator_program& program, const map_run& run,
+                                      const void* const* operands, void* result);
 
 // A kernel the executor has: its structure and its code. With a sum or a maximum along the row, or
 // down the columns, behind it the values need not be read again: nullptr where that was not
