@@ -74,7 +74,7 @@ double gelu_tanh(double x) {
 }
 
 // Powers of two from registers, or polynomials alone.
-constexpr double bound_of_exp = exec::detail::has_table_of_powers<float> ? 1.1 : 1.2;
+constexpr double bound_of_exp = exec::detail::table_bits<float> > 0 ? 1.1 : 1.2;
 
 constexpr std::array functions{
     function{"exp", bound_of_exp, compute<op::exp>, [](double x) { return std::exp(x); }, in_ulps},
