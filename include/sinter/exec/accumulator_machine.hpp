@@ -21,12 +21,15 @@ template <Floating T>
 [[gnu::noinline]] void run_blocks(const bound_steps<T>& steps, std::int64_t i, std::int64_t blocks,
                                   bool streaming, lines_ahead& lines) {
   constexpr std::size_t bytes = accumulator_block<T> * sizeof(T);
-  accumulator<T> machine{
-      {}, i * std::int64_t{sizeof(T)}, streaming ? steps.end() - 1 : nullptr, nullptr, nullptr};
+  accumulator<T> machine{.all = {},
+                         .position = i * std::int64_t{sizeof(T)},
+                         .streamed = streaming ? steps.end() - 1 : nullptr,
+                         .step = nullptr,
+                         .a = nullptr};
   for (; blocks > 0; --blocks) {
-    // The bursts in which a block is read are no steady stream to the hardware: from DRAM the chain
-    // takes 1.5 times what its compiled kernel does without fetching, 1.2 with; in L2 it would cost
-    // 8 %.
+    // The bursts in which a block is read are no steady stream to the hardware: from DRAM a chain
+    // of eight ops takes 0.98 ms without fetching and 0.78 with, its compiled kernel 0.74; in L2
+    // there is no difference.
     lines.ask<bytes>();
     run_block<T>(steps, machine);
     machine.position += bytes;
@@ -92,7 +95,6 @@ class accumulator_rows {
   }
   void run_whole(std::int64_t i, std::int64_t blocks) {
     lines_ahead lines;
-    lines.clear();
     for (int k = 0; run_.mode.fetches() && k < program_.leaf_count; ++k)
       if (run_.mode.is_fetched(k)) lines.add(in_row(k) + i, run_.mode.bytes_ahead());
     run_blocks<T>(whole_, i, blocks, run_.mode.streaming, lines);
@@ -104,7 +106,6 @@ class accumulator_rows {
       std::fill(memory_[k] + count, memory_[k] + block, T(1));
     }
     lines_ahead none;
-    none.clear();
     run_blocks<T>(part_, 0, 1, false, none);
     std::copy_n(memory_[program_.result()], count, in_row(program_.result()) + i);
   }

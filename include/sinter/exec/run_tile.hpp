@@ -341,9 +341,10 @@ class tile_runner {
     if (c.padded) return at_once(planning::whole_units(rows, row_padding));
     if (!c.by_row) return at_once(rows * columns);
     const std::int64_t to_step = rows > 1 ? address(c.target, 1) - to : 0;
-    if (even_ && c.run_rows != nullptr) {
+    if (even_ && takes_modes(c)) {
       const row_operands at = first_row(c, operands, rows);
-      return c.run_rows({columns, c.mode, rows, at.steps.data(), to_step}, at.pointers.data(), to);
+      return run_map_rows(c, {columns, c.mode, rows, at.steps.data(), to_step}, at.pointers.data(),
+                          to);
     }
     for_each_row(c, operands, rows, [&](const void* const* from, std::int64_t row) {
       run_map(c, columns, from, even_ ? to + row * to_step : address(c.target, row));

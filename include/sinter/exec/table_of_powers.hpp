@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Powers of two from a register: after Tang (1989), "Table-driven implementation of the exponential
 // function", e^x is 2^n e^r with a multiple n of 1/16, or of 1/8, whose last bits one permutation
-// turns into 2^(j/16). The polynomial of e^r has three terms fewer than that for whole n.
+// turns into 2^(j/16). The polynomial of e^r has three terms fewer than that for whole n, or two.
 #pragma once
 
 #include <array>
