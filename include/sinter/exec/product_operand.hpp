@@ -187,8 +187,9 @@ class product_operand {
   // Deals the axes of the view out: to the batch axes one each, the rest to rows and columns.
   void bind_gathered(const binding& at, std::size_t batch_axes) {
     const strided_view below = at.view(*gathered_);
-    const shape_vector shape = at.evaluate(nest_->accesses[access_].shape);
-    view_ = {below.buffer, below.offset, shape, shape_vector::filled(shape.size(), 0)};
+    view_ = {below.buffer, below.offset, at.evaluate(nest_->accesses[access_].shape), {}};
+    const shape_vector& shape = view_.shape;
+    view_.strides = shape_vector::filled(shape.size(), 0);
     const auto all = planning::joined_axes(shape, below.shape, batch_axes);
     detail::require_step(!all.empty(), *nest_, "an operand of the product joins other axes");
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
