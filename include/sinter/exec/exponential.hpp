@@ -4,7 +4,7 @@
 // (tests/math_exhaustive_test.cpp) and for the samples of tests/math_test.cpp in f64.
 #pragma once
 
-#include <sinter/exec/power_of_two.hpp>
+#include <sinter/exec/float_format.hpp>
 #include <sinter/exec/simd.hpp>
 #include <sinter/exec/table_of_powers.hpp>
 
@@ -143,11 +143,10 @@ template <Floating T>
 /// -87.3 (f64: -708); below it is 0 or off by less than the least normal number.
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> sigmoid_denominator(simd<T> x) {
-  using enum detail::table_powers;
   if constexpr (detail::scales_by_any<T>)  // NaN has to stay
     return simd<T>(T(1)) + detail::exp_of_negative<T>(x);
   else
-    return detail::one_plus_exp<T, detail::exponent::negative, corrected>(x);
+    return detail::one_plus_exp<T, detail::exponent::negative, detail::table_powers::corrected>(x);
 }
 
 /// What x / (1 + e^-x) divides by. The quotient is within 2.6 ULP for x >= -87.3 (f64: -708); below

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include <sinter/exec/exponential.hpp>
+#include <sinter/exec/float_format.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 

@@ -308,12 +308,8 @@ class row_runner {
     if (c.rows != extent::row_by_row)
       return execute(c, c.rows == extent::once ? c.count : c.count * rows, at);
     const std::int64_t* const steps = row_steps_.data() + c.first;
-    if (c.kind == call_kind::map_rows)
-      return c.map_rows({c.count, c.mode, rows, steps, steps[c.to]},
-                        reinterpret_cast<const void* const*>(at), at[c.to]);
-    if (c.kind == call_kind::map_steps)
-      return c.fused->run_steps(*c.fused->steps, {c.count, c.mode, rows, steps, steps[c.to]},
-                                reinterpret_cast<const void* const*>(at), at[c.to]);
+    if (c.kind == call_kind::map_rows || c.kind == call_kind::map_steps)
+      return map_rows(c, {c.count, c.mode, rows, steps, steps[c.to]}, at);
     if (c.kind == call_kind::map_reduce)
       return c.map_reduce({c.count, c.mode, rows, steps, steps[c.to]},
                           reinterpret_cast<const void* const*>(at), at[c.to],
@@ -341,16 +337,21 @@ class row_runner {
     }
   }
 
+  // By a kernel, or step by step.
+  static void map_rows(const call& c, const ir::map_run& run, std::byte* const* at) {
+    const auto* from = reinterpret_cast<const void* const*>(at);
+    if (c.kind == call_kind::map_rows)
+      c.map_rows(run, from, at[c.to]);
+    else
+      c.fused->run_steps(*c.fused->steps, run, from, at[c.to]);
+  }
+
   void execute(const call& c, std::int64_t count, std::byte* const* at) {
     const auto* from = reinterpret_cast<const void* const*>(at);
     switch (c.kind) {
       case call_kind::map: c.map(count, from, at[c.to]); return;
       case call_kind::map_rows:
-        c.map_rows({.count = count, .mode = c.mode}, from, at[c.to]);
-        return;
-      case call_kind::map_steps:
-        c.fused->run_steps(*c.fused->steps, {.count = count, .mode = c.mode}, from, at[c.to]);
-        return;
+      case call_kind::map_steps: return map_rows(c, {.count = count, .mode = c.mode}, at);
       case call_kind::map_reduce:
         c.map_reduce({.count = count, .mode = c.mode}, from, at[c.to], {.whole = at[c.result]});
         return;

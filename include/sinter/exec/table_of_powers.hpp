@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 
-#include <sinter/exec/power_of_two.hpp>
+#include <sinter/exec/float_format.hpp>
 #include <sinter/exec/simd.hpp>
 
 namespace sinter::inline SINTER_ABI::exec::detail {
@@ -16,8 +16,31 @@ namespace sinter::inline SINTER_ABI::exec::detail {
 // eight. 0: there is no table.
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 inline constexpr int table_bits_of_float = 4;
+
+// The elements of a table that the low bits of `index` choose. In assembler, since the result has
+// to be written over the index: Intel's processors wait for what was in that register before (from
+// Golden Cove on; GCC 13 knows it, and clears it). silu took 40 cycles per register instead of 12
+// where that was of the loop's last turn.
+[[gnu::always_inline]] inline simd<float> lookup(const float* table, simd<float> index) {
+  __asm__("vpermps %1, %0, %0" : "+v"(index.data) : "vm"(_mm512_load_ps(table)));
+  return index;
+}
+
+// x, or `most` with its sign where that is smaller; of NaN `most`.
+[[gnu::always_inline]] inline simd<float> limit_size(simd<float> x, float most) {
+  __asm__("vrangeps $2, %1, %0, %0" : "+v"(x.data) : "v"(_mm512_set1_ps(most)));
+  return x;
+}
 #elif defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__)
 inline constexpr int table_bits_of_float = 3;
+
+[[gnu::always_inline]] inline simd<float> lookup(const float* table, simd<float> index) {
+  return simd<float>(
+      _mm256_permutevar8x32_ps(_mm256_load_ps(table), _mm256_castps_si256(index.data)));
+}
+[[gnu::always_inline]] inline simd<float> limit_size(simd<float> x, float most) {
+  return clamp<float>(x, -most, most);
+}
 #else
 inline constexpr int table_bits_of_float = 0;
 #endif
@@ -36,31 +59,6 @@ inline constexpr float round_to_part = 0x1.8p23f / (1 << table_bits_of_float);
 // and 2.47 without; what is computed from it further would be off by more than 3 ULP without
 // (sigmoid 3.08, softplus 3.44).
 enum class table_powers { rounded, corrected };
-
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
-// The elements of a table that the low bits of `index` choose. In assembler, since the result has
-// to be written over the index: Intel's processors wait for what was in that register before (from
-// Golden Cove on; GCC 13 knows it, and clears it). silu took 40 cycles per register instead of 12
-// where that was of the loop's last turn.
-[[gnu::always_inline]] inline simd<float> lookup(const float* table, simd<float> index) {
-  __asm__("vpermps %1, %0, %0" : "+v"(index.data) : "vm"(_mm512_load_ps(table)));
-  return index;
-}
-
-// x, or `most` with its sign where that is smaller; of NaN `most`.
-[[gnu::always_inline]] inline simd<float> limit_size(simd<float> x, float most) {
-  __asm__("vrangeps $2, %1, %0, %0" : "+v"(x.data) : "v"(_mm512_set1_ps(most)));
-  return x;
-}
-#elif defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__)
-[[gnu::always_inline]] inline simd<float> lookup(const float* table, simd<float> index) {
-  return simd<float>(
-      _mm256_permutevar8x32_ps(_mm256_load_ps(table), _mm256_castps_si256(index.data)));
-}
-[[gnu::always_inline]] inline simd<float> limit_size(simd<float> x, float most) {
-  return clamp<float>(x, -most, most);
-}
-#endif
 
 // Of sixteen numbers those of a register: all, or every second one.
 struct alignas(64) power_table {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Powers of two, made of the bits that rounding leaves, and products with them.
+// The format of floats: numbers that leave what they round in its bits, and powers of two made of
+// these.
 #pragma once
 
 #include <sinter/exec/simd.hpp>
