@@ -285,7 +285,8 @@ TEST_CASE("a program that is one map over memory runs as that, without tiles") {
   const auto is_sole = [](const test_support::lowered_case& c) {
     const bound_plan bound = checked(c, no_limit);
     REQUIRE(bound.plan.nests.size() == 1);
-    return exec::sole_map(std::get<exec::lowered_tiles>(bound.plan.nests[0]).program) != nullptr;
+    exec::sole_map sole;
+    return sole.bind(std::get<exec::lowered_tiles>(bound.plan.nests[0]).program);
   };
   const auto f = [](auto x, auto row, auto column) { return (x + row) * column; };
   const auto of = [&](const sinter::shape_vector& x, const sinter::shape_vector& row,

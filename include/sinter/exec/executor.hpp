@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -50,7 +50,15 @@ class executor {
         binding_(plan),
         bases_(plan.buffers.size() + own_bases(plan)),
         arena_(plan.arena_bytes) {
+    nests_.reserve(plan.nests.size());
     for (const planning::nest& nest : plan.nests) add(nest, kernels);
+    for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+      const planning::buffer& b = plan.buffers[i];
+      if (b.place == planning::place::arena)
+        bases_[i] = arena_.data() + b.offset;
+      else
+        given_.push_back({b.place, static_cast<std::size_t>(b.number), i});
+    }
   }
 
   executor(const executor&) = delete;
@@ -129,33 +137,32 @@ class executor {
            Observer&& after_nest) {
     if (!bound_) raise(graph_error("executor: run before bind"));
     if (need_.per_thread + need_.shared > 0) provide_memory();
-    for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
-      const planning::buffer& b = plan_->buffers[i];
-      const auto number = static_cast<std::size_t>(b.number);
+    for (const given_buffer& b : given_) {
       switch (b.place) {
         case planning::place::argument:
-          assert(number < arguments.size());
+          assert(b.number < arguments.size());
           // Arguments are never written under this name: only outputs and the arena are targets of
           // nests.
-          bases_[i] = static_cast<std::byte*>(const_cast<void*>(pointer_of(arguments[number])));
+          bases_[b.buffer] =
+              static_cast<std::byte*>(const_cast<void*>(pointer_of(arguments[b.number])));
           break;
         case planning::place::output:
-          assert(number < outputs.size());
-          bases_[i] = static_cast<std::byte*>(pointer_of(outputs[number]));
+          assert(b.number < outputs.size());
+          bases_[b.buffer] = static_cast<std::byte*>(pointer_of(outputs[b.number]));
           break;
         case planning::place::prepared:
-          assert(number < prepared.size());
-          bases_[i] = prepared[number];
+          assert(b.number < prepared.size());
+          bases_[b.buffer] = prepared[b.number];
           break;
-        case planning::place::arena: bases_[i] = arena_.data() + b.offset; break;
+        case planning::place::arena: break;  // is the executor's own
       }
     }
     const run_memory memory{bases_.data(), threads_.data(), thread_bytes_, shared_.data()};
     if (has_indexing_)
-      for (const bound_nest& nest : nests_) check_arguments(nest, memory);
+      for (const auto& nest : nests_) check_arguments(*nest, memory);
     std::size_t number = 0;
-    for (const bound_nest& each : nests_) {
-      std::visit([&](const auto& nest) { nest.run(memory); }, each);
+    for (const auto& each : nests_) {
+      std::visit([&](const auto& nest) { nest.run(memory); }, *each);
       after_nest(number++);
     }
   }
@@ -189,8 +196,8 @@ class executor {
       }
       out.buffers.push_back(own);
     }
-    for (const bound_nest& nest : nests_)
-      std::visit([&](const auto& n) { out.nests.emplace_back(n.lowered()); }, nest);
+    for (const auto& nest : nests_)
+      std::visit([&](const auto& n) { out.nests.emplace_back(n.lowered()); }, *nest);
     return out;
   }
 
@@ -199,44 +206,42 @@ class executor {
       std::variant<tile_nest, column_nest, matmul_nest, winograd_nest, streamed_nest, assemble_nest,
                    alias_nest, pack_nest, gather_nest, scatter_nest, custom_nest>;
 
+  // A buffer that lies where the call says.
+  struct given_buffer {
+    planning::place place;
+    std::size_t number;  // of the argument, output or prepared value
+    std::size_t buffer;  // of the plan
+  };
+
+  template <class Nest, class... Parts>
+  void add_nest(Parts&&... parts) {
+    nests_.push_back(std::make_unique<bound_nest>(std::in_place_type<Nest>, parts...));
+  }
+
   void add(const planning::nest& nest, const kernel_table& kernels) {
     switch (nest.kind) {
-      case planning::nest_kind::tile:
-        nests_.emplace_back(std::in_place_type<tile_nest>, plan_, kernels, nest);
-        return;
-      case planning::nest_kind::column:
-        nests_.emplace_back(std::in_place_type<column_nest>, kernels, nest);
-        return;
+      case planning::nest_kind::tile: add_nest<tile_nest>(plan_, kernels, nest); return;
+      case planning::nest_kind::column: add_nest<column_nest>(kernels, nest); return;
       case planning::nest_kind::matmul:
       case planning::nest_kind::grouped:
         if (nest.winograd) {
-          nests_.emplace_back(std::in_place_type<winograd_nest>, *plan_, kernels, nest);
+          add_nest<winograd_nest>(*plan_, kernels, nest);
           return;
         }
-        nests_.emplace_back(std::in_place_type<matmul_nest>, *plan_, kernels, nest);
+        add_nest<matmul_nest>(*plan_, kernels, nest);
         return;
-      case planning::nest_kind::streamed:
-        nests_.emplace_back(std::in_place_type<streamed_nest>, *plan_, kernels, nest);
-        return;
-      case planning::nest_kind::assemble:
-        nests_.emplace_back(std::in_place_type<assemble_nest>, *plan_, kernels, nest);
-        return;
-      case planning::nest_kind::alias:
-        nests_.emplace_back(std::in_place_type<alias_nest>, *plan_, kernels, nest);
-        return;
-      case planning::nest_kind::pack:
-        nests_.emplace_back(std::in_place_type<pack_nest>, *plan_, kernels, nest);
-        return;
-      case planning::nest_kind::custom:
-        nests_.emplace_back(std::in_place_type<custom_nest>, nest);
-        return;
+      case planning::nest_kind::streamed: add_nest<streamed_nest>(*plan_, kernels, nest); return;
+      case planning::nest_kind::assemble: add_nest<assemble_nest>(*plan_, kernels, nest); return;
+      case planning::nest_kind::alias: add_nest<alias_nest>(*plan_, kernels, nest); return;
+      case planning::nest_kind::pack: add_nest<pack_nest>(*plan_, kernels, nest); return;
+      case planning::nest_kind::custom: add_nest<custom_nest>(nest); return;
       case planning::nest_kind::gather:
         has_indexing_ = true;
-        nests_.emplace_back(std::in_place_type<gather_nest>, nest);
+        add_nest<gather_nest>(nest);
         return;
       case planning::nest_kind::scatter_add:
         has_indexing_ = true;
-        nests_.emplace_back(std::in_place_type<scatter_nest>, *plan_, nest);
+        add_nest<scatter_nest>(*plan_, nest);
         return;
     }
   }
@@ -251,8 +256,8 @@ class executor {
 
   void bind_nests() {
     binding_.set(symbols_, layouts_);
-    for (bound_nest& nest : nests_)
-      std::visit([&](auto& n) { need_.include(n.bind(binding_)); }, nest);
+    for (const auto& nest : nests_)
+      std::visit([&](auto& n) { need_.include(n.bind(binding_)); }, *nest);
   }
 
   void provide_memory() {
@@ -280,7 +285,8 @@ class executor {
   const planning::plan* plan_;
   const kernel_table* kernels_;
   exec::binding binding_;
-  std::deque<bound_nest> nests_;  // in place: nests refer to parts of themselves
+  std::vector<std::unique_ptr<bound_nest>> nests_;  // in place: nests refer to parts of themselves
+  std::vector<given_buffer> given_;                 // the others lie in the arena
   std::vector<std::byte*> bases_;
   storage arena_, threads_, shared_;
   memory_need need_;

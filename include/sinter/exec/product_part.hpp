@@ -137,8 +137,7 @@ class product_part {
     rest_.bind(at, request);
     const tile_program& p = rest_.program();
     has_rest_ = p.does_anything();
-    sole_rest_ = sole_map(p);
-    if (sole_rest_ == nullptr) placed_rest_.bind(p);
+    if (!sole_rest_.bind(p)) placed_rest_.bind(p);
 
     blocks_offset_ = round_to_lines(p.scratch_bytes);
     block_bytes_ = round_to_lines(static_cast<std::size_t>(rows * most_columns()) * size_of(type_));
@@ -207,9 +206,8 @@ class product_part {
                 std::int64_t columns) const {
     if (!has_rest_) return;
     const auto [at, pitch, row, column] = products[0];
-    if (sole_rest_ != nullptr)
-      return run_sole_map(rest_.program(), *sole_rest_, memory.bases, products, row, row + rows,
-                          column, column + columns);
+    if (sole_rest_.is_bound())
+      return sole_rest_.run(memory.bases, products, row, row + rows, column, column + columns);
     const walk& axes = rest_.program().axes;
     if (placed_rest_.is_bound() && rows == axes.rows && columns == axes.columns)
       return placed_rest_.run(memory.bases, scratch, products);
@@ -292,8 +290,8 @@ class product_part {
   dtype type_;
   gemm_function multiply_;
   bound_tile rest_;
-  const command* sole_rest_ = nullptr;  // all of it, if it is one map,
-  placed_tile placed_rest_;             // or one tile
+  sole_map sole_rest_;       // all of it, if it is one map,
+  placed_tile placed_rest_;  // or one tile
   std::deque<right_operand> right_;     // in place: operands refer to parts of themselves
   std::int64_t m_ = 0, n_ = 0, k_ = 0;
   gemm_blocks grid_{};

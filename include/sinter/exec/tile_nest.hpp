@@ -41,8 +41,7 @@ class tile_nest {
     request.destination = destination;
     tile_.bind(at, request);
     divide();
-    sole_map_ = sole_map(tile_.program());
-    if (sole_map_ != nullptr) return {};
+    if (sole_map_.bind(tile_.program())) return {};
     placed_.bind(tile_.program());
     memory_need out;
     out.per_thread = round_to_lines(tile_.program().scratch_bytes);
@@ -72,10 +71,9 @@ class tile_nest {
   void run_tasks(const run_memory& memory, std::int64_t first, std::int64_t last,
                  int thread) const {
     const tile_program& p = tile_.program();
-    if (sole_map_ != nullptr)
-      return for_each_part(first, last, [&](auto... part) {
-        run_sole_map(p, *sole_map_, memory.bases, {}, part...);
-      });
+    if (sole_map_.is_bound())
+      return for_each_part(first, last,
+                           [&](auto... part) { sole_map_.run(memory.bases, {}, part...); });
     if (placed_.is_bound()) return placed_.run(memory.bases, memory.scratch(thread));
     tile_runner runner(p, memory.bases, memory.scratch(thread));
     runner.begin();
@@ -172,8 +170,8 @@ class tile_nest {
 
   const planning::nest* nest_;
   bound_tile tile_;
-  const command* sole_map_ = nullptr;  // that of the bound program, if it is one
-  placed_tile placed_;                 // or all of it, if that is one tile
+  sole_map sole_map_;   // of the bound program, if it is one
+  placed_tile placed_;  // or all of it, if that is one tile
   std::int64_t rows_per_task_ = 1, columns_per_task_ = 1, row_tasks_ = 1, column_tasks_ = 1;
 };
 

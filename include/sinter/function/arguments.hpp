@@ -231,14 +231,21 @@ void add_memory(std::array<argument_memory, N>& out, std::size_t& at, const S& s
     for_each_parameter(*stored, [&](const auto& each) { write_memory(out[at++], &each); });
 }
 
-// The extents that are dynamic, of all arguments of a trace.
-template <class Trace>
-std::array<std::int64_t, dynamic_extents(Trace::specs)> symbols_of(
-    const std::array<argument_memory, Trace::specs.size()>& arguments) {
-  std::array<std::int64_t, dynamic_extents(Trace::specs)> out{};
-  [[maybe_unused]] std::size_t at = 0;
-  for_each_symbol(Trace::specs, arguments, [&](std::int64_t value) { out[at++] = value; });
-  return out;
+// Appends the symbols of a stored argument: its extents that are dynamic, parameter by parameter.
+// (Read where they are, not from its argument_memory: two extents that were copied there a moment
+// ago are loaded at once, and the load waits until the stores have left for the cache.)
+template <class S, std::size_t N>
+void add_symbols(std::array<std::int64_t, N>& out, [[maybe_unused]] std::size_t& at,
+                 const S& stored) {
+  if constexpr (std::is_arithmetic_v<S>) {
+    return;
+  } else if constexpr (PlainArgument<decltype(*stored)>) {
+    constexpr extents_spec extents = spec_for<decltype(*stored)>.extents;
+    for (int axis = 0; axis < extents.rank; ++axis)
+      if (!extents.is_static(axis)) out[at++] = stored->shape()[axis];
+  } else {
+    for_each_parameter(*stored, [&](const auto& each) { add_symbols(out, at, &each); });
+  }
 }
 
 // The memory an assignment writes: the argument must be a view, or an lvalue of a tensor, whose

@@ -230,10 +230,11 @@ class fused {
   template <class Trace, class Body, class... Stored>
   auto with_stored(Body& body, const Stored&... stored) const {
     program& p = programs_.of(detail::recipe_of<Trace>);
-    std::array<detail::argument_memory, Trace::specs.size()> memory{};
-    [[maybe_unused]] std::size_t at = 0;
-    (detail::add_memory(memory, at, stored), ...);
-    const auto symbols = detail::symbols_of<Trace>(memory);
+    std::array<detail::argument_memory, Trace::specs.size()> memory;
+    std::array<std::int64_t, detail::dynamic_extents(Trace::specs)> symbols{};
+    [[maybe_unused]] std::size_t next = 0, next_symbol = 0;
+    (detail::add_memory(memory, next, stored), ...);
+    (detail::add_symbols(symbols, next_symbol, stored), ...);
     program::prepared_call c = p.prepare(memory, symbols);
     return body(p, c, memory, symbols);
   }
@@ -243,13 +244,15 @@ class fused {
     return with_call<A...>(
         [&](program& p, program::prepared_call& c, const auto& memory, const auto&) {
           std::array<void*, trace_of<A...>::specs.size()> targets{};
-          std::array<bool, trace_of<A...>::specs.size()> is_assigned{};
-          for (const int number : p.assigned())
-            if (number >= 0) is_assigned[static_cast<std::size_t>(number)] = true;
-          [[maybe_unused]] std::size_t at = 0;
-          (detail::add_targets<A>(targets, at, arguments), ...);
-          at = 0;
-          (detail::touch_assigned(is_assigned, at, arguments), ...);
+          if constexpr (detail::may_assign<trace_of<A...>>()) {
+            std::array<bool, trace_of<A...>::specs.size()> is_assigned{};
+            for (const int number : p.assigned())
+              if (number >= 0) is_assigned[static_cast<std::size_t>(number)] = true;
+            [[maybe_unused]] std::size_t at = 0;
+            (detail::add_targets<A>(targets, at, arguments), ...);
+            at = 0;
+            (detail::touch_assigned(is_assigned, at, arguments), ...);
+          }
           return run<trace_of<A...>>(p, c, memory, targets, given);
         },
         arguments...);
@@ -287,17 +290,23 @@ class fused {
   static auto finish(program& p, program::prepared_call& c, const Memory& memory,
                      const Targets& targets, Outputs& out, const Numbers& numbers,
                      std::tuple<Out&...>& given, Fresh fresh) {
-    detail::write_assigned(p.assigned(), memory, targets, out);
+    if constexpr (detail::may_assign<Trace>())
+      detail::write_assigned(p.assigned(), memory, targets, out);
     if constexpr (sizeof...(Out) > 0) {
       static_assert(sizeof...(Out) == Trace::value_count,
                     "sinter: into() must name as many tensors as the function has results that are "
                     "not assigned");
       static_assert(detail::into_dtypes_match<Trace, Out...>(),
                     "sinter: the tensor given to into() has another dtype than the result");
+      const auto type = [&](std::size_t number) {
+        if constexpr (detail::ConstantTrace<Trace>)
+          return detail::traced<Trace>::value.outputs[number].type;
+        else
+          return c.output_type(static_cast<int>(number));
+      };
       [&]<std::size_t... I>(std::index_sequence<I...>) {
         std::tuple results{detail::given_result<Out>(
-            std::get<I>(given), c.output_type(static_cast<int>(numbers[I])),
-            c.output_shape(static_cast<int>(numbers[I])))...};
+            std::get<I>(given), type(numbers[I]), c.output_shape(static_cast<int>(numbers[I])))...};
         ((out[numbers[I]] = std::get<I>(results).memory()), ...);
         p.run(c, memory, out);
         (std::get<I>(results).keep(), ...);

@@ -393,16 +393,16 @@ SINTER_INLINE void program::check_overlaps(const prepared_call& call,
     return region{at - a.bytes_before, at + a.bytes};
   };
   for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const region own = written(outputs[o]);
     for (std::size_t other = o + 1; other < outputs.size(); ++other)
-      if (written(outputs[o]).meets(written(outputs[other])))
+      if (own.meets(written(outputs[other])))
         raise(alias_error("into: outputs " + std::to_string(o) + " and " + std::to_string(other) +
                           " overlap"));
     for (std::size_t a = 0; a < arguments.size(); ++a) {
-      if (assigned_[o] == static_cast<int>(a)) continue;
-      if (arguments[a].is_frozen && written(outputs[o]).meets(read(arguments[a])))
+      if (!own.meets(read(arguments[a])) || assigned_[o] == static_cast<int>(a)) continue;
+      if (arguments[a].is_frozen)
         raise(alias_error("into: output " + std::to_string(o) + " overlaps argument " +
                           std::to_string(a) + ", which is frozen; expected separate memory"));
-      if (!written(outputs[o]).meets(read(arguments[a]))) continue;
       // Element by element in the same place: not so for the transposed view of a matrix.
       const bool same = outputs[o].data == arguments[a].data &&
                         outputs[o].bytes == arguments[a].bytes && assigned_[o] < 0 &&

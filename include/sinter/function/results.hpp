@@ -37,6 +37,18 @@ constexpr std::array<std::size_t, Count> result_numbers(const Outputs& outputs) 
   return out;
 }
 
+// Does a call write to arguments? Where the compiler does not know, it may.
+template <class Trace>
+constexpr bool may_assign() {
+  if constexpr (ConstantTrace<Trace>) {
+    for (const output_spec& o : traced<Trace>::value.outputs)
+      if (o.assigned_argument >= 0) return true;
+    return false;
+  } else {
+    return true;
+  }
+}
+
 // A tensor or view given to `into`. Everything is checked when it is made; a tensor of another
 // shape gets its new one in `keep`, after the run, so that a call that throws changes nothing, and
 // an argument that is also the result is read before it goes.

@@ -14,12 +14,13 @@
 #include <sinter/support/block_offset.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/huge_pages.hpp>
+#include <sinter/support/line_block.hpp>
 #include <sinter/tensor/contents.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
 /// Alignment of every block, and the unit its size is rounded up to, in bytes.
-inline constexpr std::size_t storage_alignment = 64;
+inline constexpr std::size_t storage_alignment = block_alignment;
 
 /// A handle to a block of bytes. The block is freed with its last handle. Handles may be copied and
 /// destroyed from several threads; the bytes themselves are not guarded.
@@ -37,9 +38,9 @@ class storage {
         (bytes + storage_alignment - 1) / storage_alignment * storage_alignment;
     const bool is_large = rounded >= huge_pages_from;
     const std::size_t before = sizeof(header) + (is_large ? next_block_offset() : 0);
-    void* memory = ::operator new(before + rounded, std::align_val_t{storage_alignment});
-    if (is_large) advise_huge_pages(memory, before + rounded);
-    block_ = ::new (memory) header(static_cast<std::byte*>(memory) + before, bytes);
+    const line_block made = allocate_lines(before + rounded);
+    if (is_large) advise_huge_pages(made.first, before + rounded);
+    block_ = ::new (static_cast<void*>(made.first)) header(made.memory, made.first + before, bytes);
   }
 
   /// `bytes` bytes from `first` on, which live as long as `owner` does, to be read only: nobody
@@ -67,8 +68,9 @@ class storage {
   ~storage() {
     // The last handle must see what the others wrote before it frees the block.
     if (block_ != nullptr && block_->handles.subtract_one() == 1) {
+      void* const memory = block_->memory;
       block_->~header();
-      ::operator delete(static_cast<void*>(block_), std::align_val_t{storage_alignment});
+      release_lines(memory);
     }
   }
 
@@ -115,14 +117,16 @@ class storage {
  private:
   struct borrowed {};
   storage(borrowed, const std::byte* first, std::size_t bytes) {
-    void* memory = ::operator new(sizeof(header), std::align_val_t{storage_alignment});
-    block_ = ::new (memory) header(const_cast<std::byte*>(first), bytes);
+    const line_block made = allocate_lines(sizeof(header));
+    block_ = ::new (static_cast<void*>(made.first))
+        header(made.memory, const_cast<std::byte*>(first), bytes);
   }
 
   // The header fills a whole line, which keeps the bytes behind it aligned and its counter off
   // their cache line.
   struct alignas(storage_alignment) header {
-    header(std::byte* at, std::size_t n) : first(at), bytes(n) {}
+    header(void* allocated, std::byte* at, std::size_t n)
+        : memory(allocated), first(at), bytes(n) {}
     header(const header&) = delete;
     header& operator=(const header&) = delete;
     ~header() {
@@ -130,6 +134,7 @@ class storage {
       if (drop_owner != nullptr) drop_owner(owner);
     }
     atomic_value<std::size_t> handles{1};
+    void* memory;  // what holds the block
     std::byte* first;
     std::size_t bytes;
     atomic_value<content_counter*> counter{nullptr};  // made when somebody asks for contents

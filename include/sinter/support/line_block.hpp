@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Memory that begins on a line of 64 bytes, from the allocator's fast path.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include <sinter/support/abi.hpp>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SINTER_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SINTER_ADDRESS_SANITIZER 1
+#endif
+#endif
+
+namespace sinter::inline SINTER_ABI {
+
+/// A cache line, and a register of AVX-512, in bytes.
+inline constexpr std::size_t block_alignment = 64;
+
+/// Uninitialised memory from `first` on; `memory` is what release_lines takes.
+struct line_block {
+  std::byte* first = nullptr;
+  void* memory = nullptr;
+};
+
+/// At least `bytes` of it, beginning on a line. Throws std::bad_alloc. The line is found in a block
+/// that is up to 48 bytes longer: glibc keeps no aligned blocks at hand for the next one who asks,
+/// so that one of 128 bytes takes it 36 ns and one of 16 KiB 93, where others take 7 and 18.
+inline line_block allocate_lines(std::size_t bytes) {
+#if defined(SINTER_ADDRESS_SANITIZER)
+  // Ends where it seems to end, so that reading on is found out.
+  void* const memory = ::operator new(bytes, std::align_val_t{block_alignment});
+  return {static_cast<std::byte*>(memory), memory};
+#else
+  constexpr std::size_t most_before = block_alignment - __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+  void* const memory = ::operator new(bytes + most_before);
+  const std::size_t behind_line = reinterpret_cast<std::uintptr_t>(memory) % block_alignment;
+  const std::size_t before = behind_line == 0 ? 0 : block_alignment - behind_line;
+  return {static_cast<std::byte*>(memory) + before, memory};
+#endif
+}
+
+inline void release_lines(void* memory) noexcept {
+#if defined(SINTER_ADDRESS_SANITIZER)
+  ::operator delete(memory, std::align_val_t{block_alignment});
+#else
+  ::operator delete(memory);
+#endif
+}
+
+}  // namespace sinter::inline SINTER_ABI
