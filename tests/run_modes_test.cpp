@@ -329,6 +329,9 @@ TEST_CASE("a program that is one tile runs with places found when it is bound") 
     return sinter::outputs(sinter::max(x, -1), sinter::argmax(x, -1), sinter::sum(x * x, -1));
   };
   const auto counted = [](auto x) { return x * sinter::iota_like(x, -1) + x; };
+  const auto scaled = [](auto x, auto y) {  // a value per row, of every third element
+    return sinter::sum(x, -1, sinter::keep_dims) * sinter::slice(y, -1, 1, 2);
+  };
   // Of powers of two, so that no order of additions rounds.
   const auto layer = [](auto x, auto w, auto b) {
     const auto power = [](auto y) { return sinter::where(y > 0.0f, 0.5f, -2.0f); };
@@ -343,6 +346,8 @@ TEST_CASE("a program that is one tile runs with places found when it is bound") 
       CHECK(are_placed(rows, noise(type, shape, 1)));
       CHECK(are_placed(counted, noise(type, shape, 1)));
     }
+  CHECK(are_placed(scaled, noise({16, 10}), noise({16, 3}, 2)));
+  CHECK(are_placed(scaled, noise({1, 10}), noise({1, 3}, 2)));
   CHECK(are_placed(layer, noise({16, 20}), noise({20, 64}, 2), noise({64}, 3)));
   CHECK(are_placed(layer, noise({5, 20}), noise({20, 17}, 2), noise({17}, 3)));
   CHECK(!are_placed(deviation, noise({64, 2000})));

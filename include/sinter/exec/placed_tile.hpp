@@ -176,10 +176,16 @@ class placed_tile {
       out.operands = 1;
     }
     add_place(loads ? c.target : at);
-    if (extent != value_class::full)
-      out.elements = 1;
-    else
-      (loads ? out.from_stride : out.to_stride) = streamed(c).step;
+    std::int64_t& stride = loads ? out.from_stride : out.to_stride;
+    if (extent == value_class::full) {
+      stride = streamed(c).step;
+      return;
+    }
+    // The values of all rows, which lie side by side here, in one go (16 sums over rows of 64: 69
+    // instead of 98 ns, with a call of memcpy for each).
+    stride = row_step(streamed(c));
+    out.elements = extent == value_class::row ? out.rows : 1;
+    out.rows = 1;
   }
 
   void place_expand(const command& c, call& out) {
@@ -317,9 +323,7 @@ class placed_tile {
     const auto* from = static_cast<const std::byte*>(source);
     const std::size_t size = size_of(c.source->type);
     for (std::int64_t row = 0; row < c.rows; ++row, from += step, to += to_step)
-      if (c.elements == 1)
-        std::memcpy(to, from, size);
-      else if (c.to_stride == 1)
+      if (c.to_stride == 1)
         strided_load(c.elements, from, c.from_stride, size, to);
       else
         strided_store(c.elements, from, size, to, c.to_stride);

@@ -155,16 +155,16 @@ constexpr auto stored_argument(const A& a) {
     return &a;
 }
 
-// Strides of elements that lie side by side, and how many bytes they take. (Where there are
-// elements no stride overflows, so the division by which row_major_strides finds that out can be
-// spared.)
+// Strides of elements that lie side by side, and how many bytes they take. `shape`: the argument's
+// own, not the copy that was made of it a moment ago, see add_symbols. (Where there are elements no
+// stride overflows, so the division by which row_major_strides finds that out can be spared.)
 template <class Element, int Rank>
-void write_row_major(argument_memory& m) {
+void write_row_major(argument_memory& m, const shape_vector& shape) {
   std::int64_t count = 1;
   m.strides.count = static_cast<std::size_t>(Rank);
-  for (int axis = Rank; axis-- > 0; count *= m.shape[axis]) m.strides[axis] = count;
+  for (int axis = Rank; axis-- > 0; count *= shape[axis]) m.strides[axis] = count;
   m.bytes = static_cast<std::size_t>(count) * sizeof(Element);
-  if (count == 0) m.strides = row_major_strides(m.shape);
+  if (count == 0) m.strides = row_major_strides(shape);
 }
 
 // The reach of elements anywhere; strides below zero reach backwards.
@@ -200,7 +200,7 @@ void write_memory(argument_memory& m, const S& stored) {
       m.strides = x.strides();
       write_reach<element>(m);
     } else {
-      write_row_major<element, spec_for<decltype(x)>.extents.rank>(m);
+      write_row_major<element, spec_for<decltype(x)>.extents.rank>(m, x.shape());
     }
   }
 }

@@ -29,6 +29,12 @@ struct leaf_list {
   std::vector<argument_spec> specs;    // of the arguments
   std::vector<std::size_t> number_of;  // by leaf: its argument
 
+  explicit leaf_list(std::size_t leaves) {
+    arguments.reserve(leaves);
+    specs.reserve(leaves);
+    number_of.reserve(leaves);
+  }
+
   void add(const argument_memory& m, const argument_spec& spec) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const argument_memory& known = arguments[i];
@@ -52,9 +58,14 @@ argument_memory leaf_memory(const Leaf& leaf) {
     return memory_of(&leaf);
 }
 
+template <class... Leaf>
+constexpr std::size_t leaf_count(type_list<Leaf...>) {
+  return sizeof...(Leaf);
+}
+
 template <class E>
 leaf_list leaves_of(const E& e) {
-  leaf_list out;
+  leaf_list out(leaf_count(leaf_types<E>{}));
   e.for_each_leaf(
       [&]<class Leaf>(const Leaf& leaf) { out.add(leaf_memory(leaf), spec_of<Leaf>::value); });
   return out;
@@ -131,6 +142,7 @@ std::shared_ptr<program> program_of(const E& e, const leaf_list& leaves) {
   static registered_programs programs;
   std::vector<std::int64_t> key;
   e.append_key(key);
+  key.reserve(key.size() + leaves.number_of.size());
   for (std::size_t number : leaves.number_of) key.push_back(static_cast<std::int64_t>(number));
   return programs.find_or_make(std::move(key), [&] {
     const tracing step;
