@@ -123,3 +123,16 @@ TEST_CASE("calls with frozen arguments allocate nothing, nor do calls by turns w
   CHECK(allocations - before == 0);
   CHECK(f.statistics().preparations == 2);
 }
+
+TEST_CASE("a large block fits where one of as many bytes was") {
+  if (sn::detail::is_address_sanitized) return;  // which sees where each ends
+  const auto asked = [](std::size_t bytes) {
+    const sn::storage block(bytes);
+    return counted_heap::last_bytes.load();
+  };
+  for (const std::size_t bytes : {sn::huge_pages_from, 3 * sn::huge_pages_from + 4097}) {
+    const std::size_t first = asked(bytes);
+    CHECK(first > bytes);
+    for (std::size_t i = 0; i < 2 * sn::block_offsets; ++i) CHECK(asked(bytes) == first);
+  }
+}

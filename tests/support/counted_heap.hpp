@@ -12,6 +12,7 @@ namespace counted_heap {
 
 inline std::atomic<long> allocations{0};
 inline std::atomic<long> alive{0};
+inline std::atomic<std::size_t> last_bytes{0};  // that were asked for
 inline std::atomic<long> left{-1};  // how many allocations still succeed; below zero: all of them
 
 // While it lives, allocations fail from number `first` on (0 is the next one), or that one alone.
@@ -39,6 +40,7 @@ class failure {
 
 inline void* allocate(std::size_t size, std::size_t alignment) noexcept {
   ++allocations;
+  last_bytes = size;
   if (failure::is_now()) return nullptr;
   void* p = alignment > alignof(std::max_align_t)
                 ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)

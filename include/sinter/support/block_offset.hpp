@@ -13,6 +13,11 @@ namespace sinter::inline SINTER_ABI {
 /// the C library's header of a block takes a page of its own, and brings neighbours that closer.
 inline constexpr std::size_t block_offset_step = std::size_t{36} << 10, block_offsets = 8;
 
+/// The largest of them. Blocks have room for it whatever their own is: a block then fits where one
+/// of as many elements was. (`z = f(x, y)` of 4 MiB in a loop takes memory from the system in every
+/// turn otherwise, as the C library gives back what two of different sizes leave over.)
+inline constexpr std::size_t most_block_offset = (block_offsets - 1) * block_offset_step;
+
 /// How many bytes behind its beginning the next large block's elements begin: 0 to 252 KiB in
 /// turns. A system that gives large blocks in huge pages begins each at the same place in them; a
 /// loop over several then goes from row to row of the same banks of DRAM. mean((x - y)^2) of twice

@@ -8,15 +8,21 @@
 
 #include <sinter/support/abi.hpp>
 
+namespace sinter::inline SINTER_ABI {
+
+namespace detail {
+
 #if defined(__SANITIZE_ADDRESS__)
-#define SINTER_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SINTER_ADDRESS_SANITIZER 1
-#endif
+inline constexpr bool is_address_sanitized = true;
+#elif !defined(__has_feature)
+inline constexpr bool is_address_sanitized = false;
+#elif __has_feature(address_sanitizer)
+inline constexpr bool is_address_sanitized = true;
+#else
+inline constexpr bool is_address_sanitized = false;
 #endif
 
-namespace sinter::inline SINTER_ABI {
+}  // namespace detail
 
 /// A cache line, and a register of AVX-512, in bytes.
 inline constexpr std::size_t block_alignment = 64;
@@ -31,25 +37,23 @@ struct line_block {
 /// that is up to 48 bytes longer: glibc keeps no aligned blocks at hand for the next one who asks,
 /// so that one of 128 bytes takes it 36 ns and one of 16 KiB 93, where others take 7 and 18.
 inline line_block allocate_lines(std::size_t bytes) {
-#if defined(SINTER_ADDRESS_SANITIZER)
-  // Ends where it seems to end, so that reading on is found out.
-  void* const memory = ::operator new(bytes, std::align_val_t{block_alignment});
-  return {static_cast<std::byte*>(memory), memory};
-#else
+  // A sanitizer sees the end of an aligned block where it is.
+  if constexpr (detail::is_address_sanitized) {
+    void* const memory = ::operator new(bytes, std::align_val_t{block_alignment});
+    return {static_cast<std::byte*>(memory), memory};
+  }
   constexpr std::size_t most_before = block_alignment - __STDCPP_DEFAULT_NEW_ALIGNMENT__;
   void* const memory = ::operator new(bytes + most_before);
   const std::size_t behind_line = reinterpret_cast<std::uintptr_t>(memory) % block_alignment;
   const std::size_t before = behind_line == 0 ? 0 : block_alignment - behind_line;
   return {static_cast<std::byte*>(memory) + before, memory};
-#endif
 }
 
 inline void release_lines(void* memory) noexcept {
-#if defined(SINTER_ADDRESS_SANITIZER)
-  ::operator delete(memory, std::align_val_t{block_alignment});
-#else
-  ::operator delete(memory);
-#endif
+  if constexpr (detail::is_address_sanitized)
+    ::operator delete(memory, std::align_val_t{block_alignment});
+  else
+    ::operator delete(memory);
 }
 
 }  // namespace sinter::inline SINTER_ABI

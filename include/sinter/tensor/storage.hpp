@@ -38,7 +38,10 @@ class storage {
         (bytes + storage_alignment - 1) / storage_alignment * storage_alignment;
     const bool is_large = rounded >= huge_pages_from;
     const std::size_t before = sizeof(header) + (is_large ? next_block_offset() : 0);
-    const line_block made = allocate_lines(before + rounded);
+    // A sanitizer is to see where the block ends.
+    const std::size_t room =
+        is_large && !detail::is_address_sanitized ? sizeof(header) + most_block_offset : before;
+    const line_block made = allocate_lines(room + rounded);
     if (is_large) advise_huge_pages(made.first, before + rounded);
     block_ = ::new (static_cast<void*>(made.first)) header(made.memory, made.first + before, bytes);
   }
