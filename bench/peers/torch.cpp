@@ -299,7 +299,8 @@ library torch_library() {
            {"train_mlp", train_mlp},
            {"small_mlp_step", small_train},
            {"call_into", call_into},
-           {"call_fresh", bias_relu}}};
+           {"call_fresh", bias_relu},
+           {"fresh_1m", bias_relu}}};
 }
 
 }  // namespace bench

@@ -56,6 +56,7 @@ side plan_train_mlp(const problem& p) {
 sides sinter_calls() {
   return {{"call_into", call_into},
           {"call_fresh", call_fresh},
+          {"fresh_1m", call_fresh},
           {"first_call_mlp", plan_mlp},
           {"first_call_train", plan_train_mlp}};
 }
