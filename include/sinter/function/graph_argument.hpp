@@ -41,7 +41,7 @@ class graph_argument {
       const auto stored = detail::stored_argument(x);
       std::memcpy(number_.data(), &stored, sizeof(stored));
     } else {
-      memory_ = detail::memory_of(&x);
+      detail::write_memory(memory_, &x);
       target_ = detail::writable<A>(x);
       if constexpr (requires { x.touch(); })
         if (target_ != nullptr) {

@@ -117,6 +117,7 @@ struct graph_function::call {
       raise(graph_error("graph_function: " + std::to_string(given.size()) + " arguments where " +
                         std::to_string(expected) + " are expected"));
     std::vector<detail::argument_memory> out;
+    out.reserve(s.arguments.size());
     std::size_t next = 0;
     for (std::size_t i = 0; i < s.arguments.size(); ++i) {
       const argument& a = s.arguments[i];
@@ -227,6 +228,8 @@ SINTER_INLINE void graph_function::caller::operator()(span<const graph_argument>
   call c(*state_, arguments);
   std::vector<std::unique_ptr<graph_result::place>> made;
   std::vector<detail::output_memory> memory;
+  made.reserve(places_.size());
+  memory.reserve(places_.size());
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const int k = static_cast<int>(results[i]);
     made.push_back(places_[i].prepare(c.prepared.output_type(k), c.prepared.output_shape(k)));
