@@ -290,9 +290,9 @@ class product_part {
   dtype type_;
   gemm_function multiply_;
   bound_tile rest_;
-  sole_map sole_rest_;       // all of it, if it is one map,
-  placed_tile placed_rest_;  // or one tile
-  std::deque<right_operand> right_;     // in place: operands refer to parts of themselves
+  sole_map sole_rest_;               // all of it, if it is one map,
+  placed_tile placed_rest_;          // or one tile
+  std::deque<right_operand> right_;  // in place: operands refer to parts of themselves
   std::int64_t m_ = 0, n_ = 0, k_ = 0;
   gemm_blocks grid_{};
   int destination_ = -1;  // number of a store

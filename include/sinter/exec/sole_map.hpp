@@ -3,7 +3,7 @@
 // most products are: its kernel walks all rows itself, without tiles and scratch memory. Where its
 // operands lie is found out when the program is bound.
 // (relu(x + b) on 16 floats: 700 of a call's 1,800 instructions went to a tile of one command, and
-// 190 of the 1,300 that were left to looking for the operands.)
+// with operands looked up in each call this here was 250 of 1,300 instead of 180.)
 #pragma once
 
 #include <algorithm>
