@@ -12,7 +12,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include <sinter/exec/cache_lines.hpp>
 #include <sinter/exec/copy.hpp>
 #include <sinter/exec/gathered_mapper.hpp>
 #include <sinter/exec/gemv.hpp>
@@ -24,6 +23,7 @@
 #include <sinter/exec/simd.hpp>
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/support/cache_lines.hpp>
 #include <sinter/tensor/dtype.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {

@@ -8,9 +8,9 @@
 #include <bit>
 #include <cstdint>
 
-#include <sinter/exec/cache_lines.hpp>
 #include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/product_tile.hpp>
+#include <sinter/support/cache_lines.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 

@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <sinter/exec/cache_lines.hpp>
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/support/cache_lines.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 

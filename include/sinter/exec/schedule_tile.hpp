@@ -15,12 +15,12 @@
 
 #include <sinter/exec/bind_walk.hpp>
 #include <sinter/exec/bound_access.hpp>
-#include <sinter/exec/cache_lines.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/tile_analysis.hpp>
 #include <sinter/exec/tile_program.hpp>
 #include <sinter/plan/division.hpp>
+#include <sinter/support/cache_lines.hpp>
 #include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <sinter/exec/cache_lines.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/simd.hpp>
+#include <sinter/support/cache_lines.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 

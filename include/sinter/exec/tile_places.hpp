@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <vector>
 
-#include <sinter/exec/cache_lines.hpp>
 #include <sinter/exec/row_overlap.hpp>
 #include <sinter/exec/slot_assigner.hpp>
 #include <sinter/exec/tile_program.hpp>
+#include <sinter/support/cache_lines.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <span>
 
-#include <sinter/exec/cache_lines.hpp>
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/winograd.hpp>
+#include <sinter/support/cache_lines.hpp>
 #include <sinter/tensor/dtype.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {

@@ -211,13 +211,12 @@ argument_memory memory_of(const S& stored) {
   return m;
 }
 
-// Calls take(value) for every symbol, in the order in which write_arguments numbers them.
+// Calls take(value) for every symbol of an argument, its extents that are dynamic, in the order in
+// which write_arguments numbers them.
 template <class Take>
-void for_each_symbol(span<const argument_spec> specs, span<const argument_memory> arguments,
-                     Take take) {
-  for (std::size_t i = 0; i < specs.size(); ++i)
-    for (int axis = 0; axis < specs[i].extents.rank; ++axis)
-      if (!specs[i].extents.is_static(axis)) take(arguments[i].shape[axis]);
+void for_each_symbol(const extents_spec& extents, const shape_vector& shape, Take take) {
+  for (int axis = 0; axis < extents.rank; ++axis)
+    if (!extents.is_static(axis)) take(shape[axis]);
 }
 
 // Appends where the elements of a stored argument are, parameter by parameter.
@@ -231,18 +230,17 @@ void add_memory(std::array<argument_memory, N>& out, std::size_t& at, const S& s
     for_each_parameter(*stored, [&](const auto& each) { write_memory(out[at++], &each); });
 }
 
-// Appends the symbols of a stored argument: its extents that are dynamic, parameter by parameter.
-// (Read where they are, not from its argument_memory: two extents that were copied there a moment
-// ago are loaded at once, and the load waits until the stores have left for the cache.)
+// Appends the symbols of a stored argument, parameter by parameter. (Read where they are, not from
+// its argument_memory: two extents that were copied there a moment ago are loaded at once, and the
+// load waits until the stores have left for the cache.)
 template <class S, std::size_t N>
 void add_symbols(std::array<std::int64_t, N>& out, [[maybe_unused]] std::size_t& at,
                  const S& stored) {
   if constexpr (std::is_arithmetic_v<S>) {
     return;
   } else if constexpr (PlainArgument<decltype(*stored)>) {
-    constexpr extents_spec extents = spec_for<decltype(*stored)>.extents;
-    for (int axis = 0; axis < extents.rank; ++axis)
-      if (!extents.is_static(axis)) out[at++] = stored->shape()[axis];
+    for_each_symbol(spec_for<decltype(*stored)>.extents, stored->shape(),
+                    [&](std::int64_t value) { out[at++] = value; });
   } else {
     for_each_parameter(*stored, [&](const auto& each) { add_symbols(out, at, &each); });
   }

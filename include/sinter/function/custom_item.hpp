@@ -10,6 +10,7 @@
 
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/function/item_draft.hpp>
+#include <sinter/support/cache_lines.hpp>
 
 namespace sinter::inline SINTER_ABI::detail {
 
@@ -49,8 +50,8 @@ class custom_item : private item_draft {
     const std::int64_t elements = element_count(view.shape);
     if (elements == 0 || view.strides == row_major_strides(view.shape)) return;
     exec::memory_need need;
-    need.shared = exec::round_to_lines(static_cast<std::size_t>(elements) *
-                                       size_of(buffer_at(a.buffer).type));
+    need.shared =
+        round_to_lines(static_cast<std::size_t>(elements) * size_of(buffer_at(a.buffer).type));
     note_copy(a, 0, need);
   }
 };

@@ -165,8 +165,9 @@ void evaluate_checked(const E& e, tensor<T, Extents>& out) {
   const leaf_list leaves = leaves_of(e);
   const std::shared_ptr<program> p = program_of<E, T>(e, leaves);
   std::vector<std::int64_t> symbols;
-  for_each_symbol(leaves.specs, leaves.arguments,
-                  [&](std::int64_t value) { symbols.push_back(value); });
+  for (std::size_t i = 0; i < leaves.specs.size(); ++i)
+    for_each_symbol(leaves.specs[i].extents, leaves.arguments[i].shape,
+                    [&](std::int64_t value) { symbols.push_back(value); });
   program::prepared_call call = p->prepare(leaves.arguments, symbols);
   if (call.output_type(0) != dtype_of<T>)
     raise(dtype_error("evaluate: the expression is " + std::string(name(call.output_type(0))) +

@@ -15,6 +15,7 @@
 #include <sinter/function/program.hpp>
 #include <sinter/plan/memory.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/support/cache_lines.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/hash.hpp>
 #include <sinter/support/span.hpp>
@@ -85,8 +86,7 @@ struct prepared_values {
       const auto number = static_cast<std::size_t>(b.number);
       if (offsets.size() <= number) offsets.resize(number + 1);
       offsets[number] = total;
-      const std::size_t bytes = planning::buffer_bytes(p, b, symbols);
-      total += (bytes + storage_alignment - 1) / storage_alignment * storage_alignment;
+      total += round_to_lines(planning::buffer_bytes(p, b, symbols));
     }
     memory = storage(total);
     for (std::size_t offset : offsets) values.push_back(memory.data() + offset);

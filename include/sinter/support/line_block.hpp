@@ -7,6 +7,7 @@
 #include <new>
 
 #include <sinter/support/abi.hpp>
+#include <sinter/support/cache_lines.hpp>
 
 namespace sinter::inline SINTER_ABI {
 
@@ -24,9 +25,6 @@ inline constexpr bool is_address_sanitized = false;
 
 }  // namespace detail
 
-/// A cache line, and a register of AVX-512, in bytes.
-inline constexpr std::size_t block_alignment = 64;
-
 /// Uninitialised memory from `first` on; `memory` is what release_lines takes.
 struct line_block {
   std::byte* first = nullptr;
@@ -39,19 +37,19 @@ struct line_block {
 inline line_block allocate_lines(std::size_t bytes) {
   // A sanitizer sees the end of an aligned block where it is.
   if constexpr (detail::is_address_sanitized) {
-    void* const memory = ::operator new(bytes, std::align_val_t{block_alignment});
+    void* const memory = ::operator new(bytes, std::align_val_t{line_bytes});
     return {static_cast<std::byte*>(memory), memory};
   }
-  constexpr std::size_t most_before = block_alignment - __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+  constexpr std::size_t most_before = line_bytes - __STDCPP_DEFAULT_NEW_ALIGNMENT__;
   void* const memory = ::operator new(bytes + most_before);
-  const std::size_t behind_line = reinterpret_cast<std::uintptr_t>(memory) % block_alignment;
-  const std::size_t before = behind_line == 0 ? 0 : block_alignment - behind_line;
+  const std::size_t behind_line = reinterpret_cast<std::uintptr_t>(memory) % line_bytes;
+  const std::size_t before = behind_line == 0 ? 0 : line_bytes - behind_line;
   return {static_cast<std::byte*>(memory) + before, memory};
 }
 
 inline void release_lines(void* memory) noexcept {
   if constexpr (detail::is_address_sanitized)
-    ::operator delete(memory, std::align_val_t{block_alignment});
+    ::operator delete(memory, std::align_val_t{line_bytes});
   else
     ::operator delete(memory);
 }

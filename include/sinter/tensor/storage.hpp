@@ -12,6 +12,7 @@
 
 #include <sinter/support/atomic_value.hpp>
 #include <sinter/support/block_offset.hpp>
+#include <sinter/support/cache_lines.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/huge_pages.hpp>
 #include <sinter/support/line_block.hpp>
@@ -20,7 +21,7 @@
 namespace sinter::inline SINTER_ABI {
 
 /// Alignment of every block, and the unit its size is rounded up to, in bytes.
-inline constexpr std::size_t storage_alignment = block_alignment;
+inline constexpr std::size_t storage_alignment = line_bytes;
 
 /// A handle to a block of bytes. The block is freed with its last handle. Handles may be copied and
 /// destroyed from several threads; the bytes themselves are not guarded.
@@ -34,8 +35,7 @@ class storage {
   /// `next_block_offset` in them. Throws std::bad_alloc.
   explicit storage(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(-1) / 2) raise(std::bad_alloc());
-    const std::size_t rounded =
-        (bytes + storage_alignment - 1) / storage_alignment * storage_alignment;
+    const std::size_t rounded = round_to_lines(bytes);
     const bool is_large = rounded >= huge_pages_from;
     const std::size_t before = sizeof(header) + (is_large ? next_block_offset() : 0);
     // A sanitizer is to see where the block ends.
