@@ -145,7 +145,7 @@ TEST_CASE("a traced region is found again, whatever the order of operands") {
   graph pattern = bound_graph();
   {
     const value x = tensor_of(pattern, 0, matrix), y = tensor_of(pattern, 1, matrix);
-    pattern.outputs.push_back({(unary(op::silu, x * 2.0 + 0.5) * y).id, -1});
+    pattern.outputs.push_back({(unary(op::silu, x * 1.5 + 0.5) * y).id, -1});
   }
   const auto instructions = as_instructions(find_regions(pattern));
   REQUIRE(instructions.size() == 1);
@@ -282,9 +282,9 @@ TEST_CASE("dtype, rank and cycles") {
 TEST_CASE("truth values: inside a region and as its result") {
   graph pattern = bound_graph();
   const value x = tensor_of(pattern, 0, matrix), y = tensor_of(pattern, 1, matrix);
-  const value inside = where(elementwise(op::less, {x * 2.0, y}), unary(op::sqrt, x), y);
+  const value inside = where(elementwise(op::less, {x * 3.0, y}), unary(op::sqrt, x), y);
   const value result = elementwise(
-      op::bit_and, {elementwise(op::less, {x, y}), elementwise(op::less, {y, x * 2.0})});
+      op::bit_and, {elementwise(op::less, {x, y}), elementwise(op::less, {y, x * 3.0})});
   pattern.outputs = {{inside.id, -1}, {result.id, -1}};
   const auto instructions = as_instructions(find_regions(pattern));
   REQUIRE(instructions.size() == 2);

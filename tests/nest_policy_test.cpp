@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <sstream>
@@ -146,6 +147,21 @@ TEST_CASE("a truth value becomes 1 or 0 inside of a superinstruction") {
   check([](auto a, auto b) { return sn::sum(sn::cast<float>(a < b), 0, true); }, "less cast");
   check([](auto a, auto b) { return sn::abs(a) * sn::cast<float>(b > 0.25f); },
         "abs less cast mul");
+}
+
+TEST_CASE("a superinstruction doubles by adding, with rules of the same bits, too") {
+  auto x = numbers(60, 33, 15);
+  x(0, 0) = std::numeric_limits<float>::quiet_NaN();
+  x(0, 1) = std::numeric_limits<float>::max();
+  x(0, 2) = -std::numeric_limits<float>::infinity();
+  x(0, 3) = -0.0f;
+  x(0, 4) = std::numeric_limits<float>::denorm_min();
+  const auto f = [](auto a) { return sn::abs(2.0f * a) - a; };
+  auto with = sn::fuse(f, {.reassociate = false});
+  auto without = sn::fuse(f, {.reassociate = false, .superinstructions = false});
+  CHECK(occurrences(with.explain(x), "fused{add abs sub}") == 1);
+  const auto fused = with(x), single = without(x);
+  CHECK(std::memcmp(fused.data(), single.data(), sizeof(float) * 60 * 33) == 0);
 }
 
 TEST_CASE("without recomputation what one nest needs several times stays inside") {

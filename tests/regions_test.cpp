@@ -52,7 +52,7 @@ constexpr graph gated(bool mirrored) {
 
 constexpr region_list gated_regions = find_regions(gated(false));
 static_assert(gated_regions.size() == 1);
-static_assert(gated_regions[0].node_count == 4 && gated_regions[0].leaf_count == 4);
+static_assert(gated_regions[0].node_count == 4 && gated_regions[0].leaf_count == 3);  // x + x
 static_assert(gated_regions == find_regions(gated(true)));
 
 constexpr graph black_scholes(bool scalar_market) {
@@ -103,7 +103,31 @@ static_assert(!training_regions.empty());
 }  // namespace
 
 TEST_CASE("a chain is one region, whatever the order of operands") {
-  CHECK(text(gated_regions[0]) == "(mul (silu (add (mul 0 1s) 2s)) 3)");
+  CHECK(text(gated_regions[0]) == "(mul (silu (add (add 0 0) 1s)) 2)");
+}
+
+TEST_CASE("kernels double by adding, steps multiply") {
+  const auto runners = [](graph& g) {
+    const auto text_for = [&](region_runner runner) {
+      const region_list found = find_regions(
+          g, [](op) { return true; }, runner);
+      REQUIRE(found.size() == 1);
+      return text(found[0]);
+    };
+    return std::pair{text_for(region_runner::kernel), text_for(region_runner::steps)};
+  };
+  const symbolic_shape shape{dim(64)};
+  for (dtype type : {dtype::f32, dtype::f64}) {
+    graph twice;
+    const value x = tensor_of(twice, 0, shape, type);
+    set_outputs(twice, {2.0 * unary(op::sqrt, x)});
+    CHECK(runners(twice) ==
+          std::pair<std::string, std::string>{"(add (sqrt 0) (sqrt 0))", "(mul (sqrt 0) 1s)"});
+    graph half;
+    const value y = tensor_of(half, 0, shape, type);
+    set_outputs(half, {unary(op::sqrt, y) * 0.5});
+    CHECK(runners(half).first == "(mul (sqrt 0) 1s)");
+  }
 }
 
 TEST_CASE("canonical order tells leaves apart by their uses") {
@@ -231,7 +255,7 @@ TEST_CASE("truth values stay inside, other dtypes are boundaries") {
   const value picked = where(both, unary(op::sqrt, x), y);
   const value masked =
       where(mask, x * y + 1.0, y);  // the mask is no float: only what feeds it is a region
-  const value wide = unary(op::exp, cast(picked, dtype::f64) * 2.0);
+  const value wide = unary(op::exp, cast(picked, dtype::f64) * 2.5);
   set_outputs(g,
               {wide, unary(op::tanh, masked), unary(op::exp, unary(op::stop_gradient, y) * 3.0)});
   const region_list found = find_regions(g);
@@ -345,7 +369,7 @@ TEST_CASE("single nodes are regions where they are summed or the largest is look
     CHECK_FALSE(r.summed);
   }
   CHECK(find_regions(
-            g, [](op) { return true; }, false)
+            g, [](op) { return true; }, region_runner::steps)
             .size() == 0);  // nobody reduces there
 }
 

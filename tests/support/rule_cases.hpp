@@ -228,6 +228,10 @@ inline std::vector<rule_case> elementary_cases() {
        [](g&, value x, value) {
          return sides{x + x, x * 2.0};
        }},
+      {"multiply-two",
+       [](g&, value x, value) {
+         return sides{x * 2.0, x + x};
+       }},
       {"relu-relu",
        [](g&, value x, value) {
          return sides{unary(op::relu, unary(op::relu, x)), unary(op::relu, x)};

@@ -40,7 +40,8 @@ program_code all_code() {
 template <class>
 program_code code_of(const ir::graph& g) {
   program_code out = all_code();
-  for (const ir::region& r : ir::find_regions(g, ir::has_accumulator_op, false)) {
+  for (const ir::region& r :
+       ir::find_regions(g, ir::has_accumulator_op, ir::region_runner::steps)) {
     const std::optional<ir::accumulator_program> steps = ir::accumulator_program_of(r);
     if (!steps) continue;
     out.steps.push_back(std::make_shared<const ir::accumulator_program>(*steps));

@@ -34,6 +34,9 @@ struct traced_region : region {
 
 using region_list = inline_vector<traced_region, max_regions>;
 
+// What runs a region: a kernel compiled for it, or steps of the accumulator machine.
+enum class region_runner : std::uint8_t { kernel, steps };
+
 namespace detail {
 
 // From this much work (in additions) on, a value that several regions use is worth storing between
@@ -65,10 +68,10 @@ struct node_set {
 
 class region_finder {
  public:
-  constexpr region_finder(const graph& g, bool (*may_fuse)(op), bool reduces)
+  constexpr region_finder(const graph& g, bool (*may_fuse)(op), region_runner runner)
       : g_(g),
         may_fuse_(may_fuse),
-        reduces_(reduces),
+        runner_(runner),
         facts_(static_cast<std::size_t>(g.size()), node_facts{}) {
     mark_live();
     for (int id = 0; id < g.size(); ++id)
@@ -340,7 +343,8 @@ class region_finder {
 
   constexpr void add(const cone& c) {
     const node_facts& root = at(c.nodes[0]);
-    if (c.count < 2 && !(reduces_ && root.is_reduced())) return;  // micro-ops do single nodes
+    const bool reduces = runner_ == region_runner::kernel && root.is_reduced();
+    if (c.count < 2 && !reduces) return;  // micro-ops do single nodes
     const region structure = canonical(written_out(c));
     const std::uint32_t all_scalar = (1u << structure.leaf_count) - 1;
     if (structure.scalar_leaves == all_scalar) return;
@@ -363,6 +367,18 @@ class region_finder {
          work * elements});
   }
 
+  // The operand that is multiplied by the number 2, or -1. Kernels compute 2x as x + x, which has
+  // the same bits: cores of AMD's add beside what they multiply, and a register less holds numbers.
+  // (silu(2x + 1/2) y on a Zen 5: 0.94 of the time.) Steps multiply and add at once.
+  constexpr int doubled_operand(int id) const {
+    if (runner_ != region_runner::kernel || g_[id].code != op::mul) return -1;
+    for (int k : {0, 1}) {
+      const int other = at(id).operands[1 - k];
+      if (g_[other].code == op::constant && constant_value(g_, other) == 2) return k;
+    }
+    return -1;
+  }
+
   constexpr region written_out(const cone& c) {
     region out;
     out.type = static_cast<dtype>(at(c.nodes[0]).type);
@@ -375,7 +391,10 @@ class region_finder {
         const int place = at(own.operands[k]).place;
         operands[k] = place < 0 ? -1 - place : place - 1;
       }
-      own.place = 1 + out.add_node(g_[id].code, operands[0], operands[1], operands[2]);
+      const int doubled = doubled_operand(id);
+      own.place =
+          1 + (doubled < 0 ? out.add_node(g_[id].code, operands[0], operands[1], operands[2])
+                           : out.add_node(op::add, operands[doubled], operands[doubled]));
     }
     for (int i = 0; i < c.count; ++i) at(c.nodes[i]).place = 0;
     for (int leaf : c.leaves) at(leaf).place = 0;
@@ -384,7 +403,7 @@ class region_finder {
 
   const graph& g_;
   bool (*may_fuse_)(op);
-  bool reduces_;
+  region_runner runner_;
   flat_vector<node_facts> facts_;
   flat_vector<int> roots_;
   flat_vector<found> found_;
@@ -400,12 +419,13 @@ class region_finder {
 /// nodes and broadcasts along the last axis are scalar leaves. stop_gradient, and broadcasts of
 /// element-wise values that may turn out to be none, are looked through. Regions of scalars are
 /// left out, and single nodes unless they are reduced.
-/// `may_fuse`: which of the element-wise ops regions may have; `reduces`: do their kernels reduce
-/// the result on the way?
+/// `may_fuse`: which of the element-wise ops regions may have. Kernels reduce the result on the way
+/// where that is wanted, and double by adding.
 constexpr region_list find_regions(
-    const graph& traced, bool (*may_fuse)(op) = [](op) { return true; }, bool reduces = true) {
+    const graph& traced, bool (*may_fuse)(op) = [](op) { return true; },
+    region_runner runner = region_runner::kernel) {
   if (traced.failed()) return {};
-  return detail::region_finder(traced, may_fuse, reduces).largest();
+  return detail::region_finder(traced, may_fuse, runner).largest();
 }
 
 }  // namespace sinter::inline SINTER_ABI::ir

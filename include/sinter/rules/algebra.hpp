@@ -81,6 +81,10 @@ inline bool subtracts_constant(const tensor_egraph& graph, const tensor_match& m
 inline bool is_first_order(const tensor_egraph& graph, const tensor_match& m) {
   return graph.find(m["?a"]) <= graph.find(m["?b"]);
 }
+// Kernels double by adding (graph/regions.hpp).
+inline bool doubles(const tensor_egraph& graph, const tensor_match& m) {
+  return x_fills_root(graph, m) && !is_constant(graph, m["?x"]);
+}
 inline bool x_is_variable(const tensor_egraph& graph, const tensor_match& m) {
   return !is_constant(graph, m["?x"]);
 }
@@ -165,6 +169,7 @@ inline rule_table algebra_rules() {
       {"minimum-constants", improve, exact, "(minimum (minimum ?x ?c) ?d)",
        "(minimum ?x (minimum ?c ?d))", combines_constants},
       {"add-same", improve, exact, "(add ?x ?x)", "(mul ?x 2)", x_is_variable},
+      {"multiply-two", normalise, exact, "(mul ?x 2)", "(add ?x ?x)", doubles},
 
       // Done twice is done once.
       {"relu-relu", normalise, exact, "(relu (relu ?x))", "(relu ?x)"},
