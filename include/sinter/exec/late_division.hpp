@@ -70,15 +70,23 @@ template <ir::region R, std::uint32_t Which, int U, class Leaf>
       values.number[k][u] = leaf(k, begin + static_cast<std::int64_t>(u) * lanes<region_type<R>>);
 }
 
-// Register u of those from element `begin` on, as far as the denominator, which takes the
-// quotient's place; leaf as for evaluate_region_of.
+// All registers from element `begin` on, as far as what the denominator is computed from; leaf as
+// for evaluate_region_of.
 template <ir::region R, int U, class Leaf>
 [[gnu::always_inline]] inline void evaluate_early(region_values<R, U>& values, Leaf leaf,
-                                                  std::int64_t begin, std::size_t u) {
+                                                  std::int64_t begin) {
+#pragma GCC unroll 4
+  for (std::size_t u = 0; u < U; ++u) {
+    load_leaves<R, early_leaves(R)>(values, leaf, begin, u);
+    evaluate_from<R, 0>(values, u, std::make_index_sequence<late_node(R)>{});
+  }
+}
+
+// The denominator of register u, which takes the quotient's place.
+template <ir::region R, int U>
+[[gnu::always_inline]] inline void evaluate_denominator(region_values<R, U>& values,
+                                                        std::size_t u) {
   constexpr int late = late_node(R);
-  constexpr std::uint32_t early = early_leaves(R);
-  load_leaves<R, early>(values, leaf, begin, u);
-  evaluate_from<R, 0>(values, u, std::make_index_sequence<late>{});
   values.template at<R.leaf_count + late>(u) =
       denominator<R.code(late)>(values.template at<R.operand(late, 0)>(u));
 }
@@ -95,6 +103,37 @@ template <ir::region R, int U, class Leaf>
   q = quotient<R.code(late)>(values.template at<R.operand(late, 0)>(u), q);
   evaluate_from<R, late + 1>(values, u, std::make_index_sequence<R.node_count - late - 1>{});
   return results_of(values)[u];
+}
+
+// The steps of U registers from element i on that fit in front of n, at least one; leaves i behind
+// them. store(i, results): the results from element i on. What the denominators are computed from
+// comes first, of all registers: register by register, silu(2x + 1/2) y takes 1.06 of the time on a
+// Zen 5, and 1.02 to 1.1 on a Xeon (sigmoid(x) y 1.0 to 1.03).
+template <ir::region R, int U, class Leaf, class Begin, class Store>
+[[gnu::always_inline]] inline void run_dividing_late(region_values<R, U>& values, Leaf leaf,
+                                                     std::int64_t& i, std::int64_t n, Begin begin,
+                                                     Store store) {
+  constexpr std::int64_t step = U * lanes<region_type<R>>;
+  simd<region_type<R>> results[U];
+  region_values<R, U> next = values;
+  evaluate_early(next, leaf, i);
+#pragma GCC unroll 4
+  for (std::size_t u = 0; u < U; ++u) evaluate_denominator(next, u);
+  for (; i + 2 * step <= n; i += step) {
+    begin();
+    values = next;
+    evaluate_early(next, leaf, i + step);
+#pragma GCC unroll 4
+    for (std::size_t u = 0; u < U; ++u) {
+      results[u] = evaluate_late(values, leaf, i, u);
+      evaluate_denominator(next, u);
+    }
+    store(i, results);
+  }
+#pragma GCC unroll 4
+  for (std::size_t u = 0; u < U; ++u) results[u] = evaluate_late(next, leaf, i, u);
+  store(i, results);
+  i += step;
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec::detail

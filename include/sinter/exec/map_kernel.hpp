@@ -109,8 +109,9 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   };
 
   // Unrolled, as below, so that the pointers stay in registers: from the stack, where the caller's
-  // stores are still under way, a call of few elements takes 50 instead of 15 ns.
-  const auto begin_row = [&]() __attribute__((always_inline)) {
+  // stores are still under way, a call of few elements takes 50 instead of 15 ns. Not before the
+  // loop that reads them, since they would be in the way of the one without tests.
+  const auto load_first = [&]() __attribute__((always_inline)) {
     if constexpr (ir::may_broadcast(R))
 #pragma GCC unroll 12
       for (std::size_t k = 0; k < R.leaf_count; ++k)
@@ -129,7 +130,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
     for (std::size_t k = 0; k < R.leaf_count; ++k) {
       if (R.is_scalar(k)) continue;
       const bool is_first = ir::may_broadcast(R) && (single >> k & 1u) != 0;
-      values.number[k][0] = is_first   ? first[k]
+      values.number[k][0] = is_first   ? simd<T>(*leaf[k])
                             : is_whole ? load<T>(leaf[k] + i)
                                        : detail::load_rest<T>(leaf[k] + i, count);
     }
@@ -144,7 +145,6 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   const bool are_short = n < step && !mode.streaming;
 
   for (std::int64_t row = run.rows;;) {
-    begin_row();
     // What lies before whole lines that go past the caches; then steps; then the rest.
     streamed_part past;
     if constexpr (std::is_same_v<out_type, T>)
@@ -166,7 +166,6 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
           asm volatile("" : "+r"(row));  // or GCC goes back to where any row begins
 #endif
           next_row();
-          begin_row();
           detail::load_scalars<R, 1>(values, leaf);
           i = 0;
         }
@@ -187,29 +186,17 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
             detail::store_step<T>(out + i, detail::results_of(values), past.any());
           }
         } else {
-          simd<T> results[at_once];
-#pragma GCC unroll 4
-          for (std::size_t u = 0; u < at_once; ++u)
-            detail::evaluate_early<R, at_once>(values, of, i, u);
-          for (; i + 2 * step <= n; i += step) {
-            begin_step();
-#pragma GCC unroll 4
-            for (std::size_t u = 0; u < at_once; ++u) {
-              results[u] = detail::evaluate_late<R, at_once>(values, of, i, u);
-              detail::evaluate_early<R, at_once>(values, of, i + step, u);
-            }
-            detail::store_step<T>(out + i, results, past.any());
-          }
-#pragma GCC unroll 4
-          for (std::size_t u = 0; u < at_once; ++u)
-            results[u] = detail::evaluate_late<R, at_once>(values, of, i, u);
-          detail::store_step<T>(out + i, results, past.any());
-          i += step;
+          detail::run_dividing_late<R>(
+              values, of, i, n,
+              begin_step, [&](std::int64_t at, const auto& results) __attribute__((always_inline)) {
+                detail::store_step<T>(out + at, results, past.any());
+              });
         }
       };
       if constexpr (detail::gains_without_tests<R>)
         if (single == 0 && !fetches) run_steps(detail::from_memory<R>(leaf), [] {});
-      if (i + step <= n)
+      if (i + step <= n) {
+        load_first();
         run_steps(
             of_leaf, [&]() __attribute__((always_inline)) {
               if (fetches) [[unlikely]]
@@ -219,6 +206,7 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
                 asm volatile("" : "+r"(single));  // or GCC compiles a loop for every set after all
 #endif
             });
+      }
     }
 
     if (--row == 0) return;
