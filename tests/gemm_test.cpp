@@ -316,10 +316,17 @@ TEST_CASE("blocks begin at whole units, and are as even as these allow") {
 }
 
 TEST_CASE("narrow products are for several threads by the registers that they fill") {
-  const exec::gemm_blocks ten = exec::gemm_block_grid(512, 10, 128),
-                          vector = exec::gemm_block_grid(512, 1, 128);
-  CHECK(ten.row_count == 2);
-  CHECK(vector.row_count == 1);
+  CHECK(exec::gemm_block_grid(512, 10, 128).row_count == 2);
+  CHECK(exec::gemm_block_grid(512, 1, 64).row_count == 1);
+}
+
+TEST_CASE("products by vectors are for several threads by what they read") {
+  CHECK(exec::gemm_block_grid(1024, 1, 1024).row_count >= 16);
+  CHECK(exec::gemm_block_grid(256, 1, 4096).row_count >= 16);
+  CHECK(exec::gemm_block_grid(4096, 1, 256).row_count >= 16);
+  CHECK(exec::gemm_block_grid(1, 768, 768).column_count >= 8);
+  CHECK(exec::gemm_block_grid(4, 3072, 256).column_count >= 16);
+  CHECK(exec::gemm_block_grid(256, 1, 256).row_count <= 2);
 }
 
 TEST_CASE("blocks give the same bits in any thread and alone") {

@@ -46,22 +46,31 @@ inline constexpr std::int64_t gemm_row_unit = 8;
 /// block otherwise.
 inline constexpr std::int64_t gemm_least_rows = 128;
 
+/// What reading an element of an operand from L2 or L3 takes, in multiply-adds: most of what a
+/// product by a vector takes. ([1024,1024] by one takes 10 to 12 µs on 16 threads of a Xeon. In the
+/// two blocks that its multiply-adds are worth, it took 61 to 190.)
+inline constexpr double gemm_reading = 16;
+
 /// Depends on the shape alone, never on the number of threads. Halves the longer side until there
 /// are 64 blocks, but none of less than 128 rows and 192 columns (64 and 96 until there are 16
-/// blocks) or 10^6 multiply-adds, 7 µs: those of whole registers, and a result takes as long as 8
-/// of them. A thread takes several blocks that lie below each other at once, where threads are few
-/// (run_matmul.hpp).
+/// blocks, 16 rows by a vector) or 10^6 multiply-adds, 7 µs: those of whole registers, and a result
+/// takes as long as 8 of them. A thread takes several blocks that lie below each other at once,
+/// where threads are few (run_matmul.hpp).
 constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr std::int64_t most_blocks = 64, some_blocks = 16;
   std::int64_t row_count = 1;
   std::int64_t column_count = 1;
-  const double work = static_cast<double>(m) *
-                      static_cast<double>(planning::computed_columns(n, dtype::f32)) *
-                      static_cast<double>(k + 8);
+  const double multiplied = static_cast<double>(m) *
+                            static_cast<double>(planning::computed_columns(n, dtype::f32)) *
+                            static_cast<double>(k + 8);
+  const double work =
+      std::max(multiplied, gemm_reading * static_cast<double>(k) * static_cast<double>(m + n));
   while (row_count * column_count < most_blocks &&
          work > 1e6 * static_cast<double>(row_count * column_count)) {
     const bool are_few = row_count * column_count < some_blocks;
-    const std::int64_t least_rows = are_few ? gemm_least_rows / 2 : gemm_least_rows,
+    const std::int64_t least_rows = n == 1    ? 2 * gemm_row_unit
+                                    : are_few ? gemm_least_rows / 2
+                                              : gemm_least_rows,
                        least_columns = are_few ? 96 : 192;
     const std::int64_t rows = planning::pieces_of(m, row_count);
     const std::int64_t columns = planning::pieces_of(n, column_count);
