@@ -91,6 +91,26 @@ TEST_CASE("how many blocks of columns of few rows a thread takes at once is not 
 }
 
 // Three blocks of 144 columns and one of a single column, alone or with others.
+// 15 blocks of rows each, of which one thread takes several at once; beside sums in doubles.
+TEST_CASE("products by vectors have the same bits however many threads share them") {
+  auto f = sn::fuse([](auto a, auto x, auto y) {
+    return sn::outputs(sn::matmul(a, x) + 1.0f, sn::matmul(sn::transpose(a), y));
+  });
+  const std::int64_t rows = 951, columns = 1025;
+  const auto a = filled(rows, columns), x = filled(columns, 1), y = filled(rows, 1);
+  const auto [by_rows, by_columns] = check_threads(f, a, x, y);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    double sum = 1;
+    for (std::int64_t j = 0; j < columns; ++j) sum += double{a(i, j)} * double{x(j, 0)};
+    CHECK(by_rows(i, 0) == doctest::Approx(sum).epsilon(1e-4));
+  }
+  for (std::int64_t j = 0; j < columns; ++j) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < rows; ++i) sum += double{a(i, j)} * double{y(i, 0)};
+    CHECK(by_columns(j, 0) == doctest::Approx(sum).epsilon(1e-4));
+  }
+}
+
 TEST_CASE("the last column of few rows is added up like the others") {
   auto f = sn::fuse([](auto x, auto w) { return sn::matmul(x, w); });
   for (std::int64_t rows : {1, 2, 12}) {
