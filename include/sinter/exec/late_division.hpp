@@ -124,8 +124,8 @@ template <ir::region R, int U>
 
 // The steps of U registers from element i on that fit in front of n, at least one; leaves i behind
 // them. store(i, results): the results from element i on. What the denominators are computed from
-// comes first, of all registers: register by register, silu(2x + 1/2) y takes 1.06 of the time on a
-// Zen 5, and 1.02 to 1.1 on a Xeon (sigmoid(x) y 1.0 to 1.03).
+// comes first, of all registers: register by register silu(2x + 1/2) y takes 1.06 of the time on a
+// Zen 5 and on a Xeon, sigmoid(x) y 1.0 to 1.1 and 1.0.
 template <ir::region R, int U, class Leaf, class Begin, class Store>
 [[gnu::always_inline]] inline void run_dividing_late(region_values<R, U>& values, Leaf leaf,
                                                      std::int64_t& i, std::int64_t n, Begin begin,
