@@ -48,7 +48,7 @@ inline constexpr std::int64_t gemm_least_rows = 128;
 
 /// What reading an element of an operand from L2 or L3 takes, in multiply-adds: most of what a
 /// product by a vector takes. ([1024,1024] by one takes 10 to 12 µs on 16 threads of a Xeon. In the
-/// two blocks that its multiply-adds are worth, it took 61 to 190.)
+/// two blocks that its multiply-adds are worth, it took 45 to 190.)
 inline constexpr double gemm_reading = 16;
 
 /// Depends on the shape alone, never on the number of threads. Halves the longer side until there

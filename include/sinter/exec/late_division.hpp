@@ -106,20 +106,15 @@ template <ir::region R, int U, class Leaf>
 }
 
 // What the nodes behind a denominator read of another turn's values, and it itself.
-template <ir::region R, int U, std::size_t... Operand>
-[[gnu::always_inline]] inline void copy_early(region_values<R, U>& from, region_values<R, U>& to,
-                                              std::index_sequence<Operand...>) {
-  constexpr std::uint32_t leaves = early_leaves(R) | R.scalar_leaves;
-  const auto copy = [&]<int K>(std::size_t u) __attribute__((always_inline)) {
-    if constexpr (K >= R.leaf_count || (leaves >> K & 1u) != 0)
-      to.template at<K>(u) = from.template at<K>(u);
-  };
-#pragma GCC unroll 4
-  for (std::size_t u = 0; u < U; ++u) (copy.template operator()<static_cast<int>(Operand)>(u), ...);
-}
 template <ir::region R, int U>
 [[gnu::always_inline]] inline void copy_early(region_values<R, U>& from, region_values<R, U>& to) {
-  copy_early(from, to, std::make_index_sequence<R.leaf_count + late_node(R) + 1>{});
+  constexpr std::uint32_t leaves = early_leaves(R) | R.scalar_leaves;
+  unrolled<R.leaf_count + late_node(R) + 1>([&](auto operand) __attribute__((always_inline)) {
+    constexpr int k = static_cast<int>(operand());
+    if constexpr (k >= R.leaf_count || (leaves >> k & 1u) != 0)
+#pragma GCC unroll 4
+      for (std::size_t u = 0; u < U; ++u) to.template at<k>(u) = from.template at<k>(u);
+  });
 }
 
 // The steps of U registers from element i on that fit in front of n, at least one; leaves i behind

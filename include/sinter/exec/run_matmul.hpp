@@ -130,9 +130,11 @@ class matmul_nest {
   static constexpr std::int64_t most_stacked_rows = 512;
 
   // What packing the columns of a block costs, in rows more: 128 rows take a tenth longer each than
-  // 512, 256 rows 4 % (Xeon). By a vector blocks of few rows read short pieces where the matrix is
+  // 512, 256 rows 4 % (Xeon).
+  static constexpr std::int64_t packing_rows = 12;
+  // By a vector nothing is packed, but blocks of few rows read short pieces where the matrix is
   // transposed: on two threads of a Zen 5 eight tasks took [2048,2048] 1.35 of the time of four.
-  static constexpr std::int64_t packing_rows = 12, beginning_rows = 128;
+  static constexpr std::int64_t vector_rows = 128;
 
   // So many rows that are packed once for all columns are better than more that are packed again
   // for every block of columns (plan/candidate_cost.hpp counts on as many).
@@ -161,7 +163,7 @@ class matmul_nest {
   std::int64_t stack_for_threads() const {
     const std::int64_t count = threads();
     if (count == 1) return stack_;
-    const std::int64_t more = is_by_vectors() ? beginning_rows : packing_rows;
+    const std::int64_t more = is_by_vectors() ? vector_rows : packing_rows;
     const auto time_of = [&](std::int64_t stack) {
       const std::int64_t rows = stack * rows_;
       return planning::pieces_of(tasks_of(stack), count) * (rows + more) + rows / 2;

@@ -81,12 +81,12 @@ inline bool subtracts_constant(const tensor_egraph& graph, const tensor_match& m
 inline bool is_first_order(const tensor_egraph& graph, const tensor_match& m) {
   return graph.find(m["?a"]) <= graph.find(m["?b"]);
 }
-// Kernels double by adding (graph/regions.hpp).
-inline bool doubles(const tensor_egraph& graph, const tensor_match& m) {
-  return x_fills_root(graph, m) && !is_constant(graph, m["?x"]);
-}
 inline bool x_is_variable(const tensor_egraph& graph, const tensor_match& m) {
   return !is_constant(graph, m["?x"]);
+}
+// Kernels double by adding (graph/regions.hpp).
+inline bool doubles(const tensor_egraph& graph, const tensor_match& m) {
+  return x_fills_root(graph, m) && x_is_variable(graph, m);
 }
 
 inline bool keeps_type(const tensor_egraph& graph, const tensor_match& m) {
