@@ -90,7 +90,6 @@ TEST_CASE("how many blocks of columns of few rows a thread takes at once is not 
     }
 }
 
-// Three blocks of 144 columns and one of a single column, alone or with others.
 // 15 blocks of rows each, of which one thread takes several at once; beside sums in doubles.
 TEST_CASE("products by vectors have the same bits however many threads share them") {
   auto f = sn::fuse([](auto a, auto x, auto y) {
@@ -111,6 +110,7 @@ TEST_CASE("products by vectors have the same bits however many threads share the
   }
 }
 
+// Three blocks of 144 columns and one of a single column, alone or with others.
 TEST_CASE("the last column of few rows is added up like the others") {
   auto f = sn::fuse([](auto x, auto w) { return sn::matmul(x, w); });
   for (std::int64_t rows : {1, 2, 12}) {
@@ -122,6 +122,27 @@ TEST_CASE("the last column of few rows is added up like the others") {
       omp_set_num_threads(threads);
       CHECK(same_bits(one, f(x, w)));
     }
+  }
+}
+
+// Few rows of either side; of the last block of columns one is left, of the last block of rows
+// three.
+TEST_CASE("dot products have the same bits however many threads share them") {
+  auto f = sn::fuse([](auto few, auto many) {
+    return sn::outputs(sn::matmul(few, sn::transpose(many)) + 1.0f,
+                       sn::matmul(many, sn::transpose(few)));
+  });
+  const std::int64_t depth = 1200, count = 433;
+  for (std::int64_t rows : {1, 2, 5, 12}) {
+    const auto few = filled(rows, depth), many = filled(count, depth);
+    const auto [beside, below] = check_threads(f, few, many);
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < count; j += 48) {
+        double sum = 0;
+        for (std::int64_t p = 0; p < depth; ++p) sum += double{few(i, p)} * double{many(j, p)};
+        CHECK(double{beside(i, j)} == doctest::Approx(sum + 1).epsilon(1e-4));
+        CHECK(double{below(j, i)} == doctest::Approx(sum).epsilon(1e-4));
+      }
   }
 }
 

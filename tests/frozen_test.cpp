@@ -14,8 +14,8 @@ namespace frozen_test {
 
 namespace sn = sinter;
 using frozen_support::distance, frozen_support::matrix, frozen_support::matrix_of,
-    frozen_support::report, frozen_support::scaled_product, frozen_support::vector,
-    frozen_support::vector_of;
+    frozen_support::product_of_rows, frozen_support::report, frozen_support::scaled_product,
+    frozen_support::vector, frozen_support::vector_of;
 
 TEST_CASE("the weight of an RMS norm goes into the matrix once") {
   auto f = sn::fuse([](auto x, auto g, auto w) { return sn::matmul(sn::rms_norm(x) * g, w); });
@@ -99,11 +99,17 @@ TEST_CASE("frozen right sides of products are packed once") {
         const matrix x = matrix_of(m, k, 1), w = matrix_of(k, n, 2), v = matrix_of(n, k, 3);
         const matrix y = f(x, sn::frozen(w)), z = turned(x, sn::frozen(v));
         CHECK(y == f(x, w));
-        CHECK(distance(z, turned(x, v)) < 1e-5f);
         // Products of few rows or columns read the matrix as it is, or transposed once.
         const bool is_packed = n > 128 && (m > 64 || (m > 32 && k * n > 1 << 18));
         CHECK(report::has(f.explain(x, sn::frozen(w)), "packed prepared 0") == is_packed);
-        CHECK(report::has(turned.explain(x, sn::frozen(v)), "prepared 0"));
+        // Few rows or columns are dot products of rows as they are; frozen ones only where lanes
+        // would be left without a column.
+        const bool are_dots = k == 400 && (m <= 32 || n == 2), prepares = !are_dots || n > 50;
+        CHECK(report::has(turned.explain(x, sn::frozen(v)), "prepared 0") == prepares);
+        if (are_dots && prepares)  // two ways of adding up, each some roundings of 40 off
+          CHECK(distance(z, product_of_rows(x, v)) < 2e-5f);
+        else
+          CHECK(distance(z, turned(x, v)) < 1e-5f);
       }
   // A vector reads the matrix as it is; integers have no packed form.
   const matrix row = matrix_of(1, 30, 1), w = matrix_of(30, 20, 2);

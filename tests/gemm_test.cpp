@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -29,6 +29,8 @@ struct aligned_workspace {
   }
   std::vector<std::byte> memory;
 };
+
+using reading_kind = sn::planning::product_reading;
 
 template <class T>
 std::vector<T> some_values(std::int64_t n, unsigned seed) {
@@ -53,11 +55,15 @@ void check_shape(std::int64_t m, std::int64_t n, std::int64_t k) {
   aligned_workspace workspace(exec::gemm_workspace_bytes(sn::dtype_of<T>, m, n, k));
   for (const bool transpose_a : {false, true})
     for (const bool transpose_b : {false, true})
-      for (const auto& [accumulate, in_place, few_rows] :
-           {std::tuple(false, false, false), std::tuple(true, false, false),
-            std::tuple(false, true, false), std::tuple(true, true, false),
-            std::tuple(false, true, true), std::tuple(true, true, true)}) {
-        if (transpose_b && in_place) continue;
+      for (const auto& [reading, accumulate] :
+           {std::pair(reading_kind::packed, false), std::pair(reading_kind::packed, true),
+            std::pair(reading_kind::in_place, false), std::pair(reading_kind::in_place, true),
+            std::pair(reading_kind::few_rows, false), std::pair(reading_kind::few_rows, true),
+            std::pair(reading_kind::dots, false), std::pair(reading_kind::dots, true)}) {
+        const bool dots = reading == reading_kind::dots;
+        if (reading != reading_kind::packed && transpose_b != dots) continue;
+        if (dots && transpose_a) continue;
+        CAPTURE(static_cast<int>(reading));
         const std::int64_t lda = (transpose_a ? m : k) + 3, ldb = (transpose_b ? k : n) + 1,
                            ldc = n + 2;
         const std::vector<T> a = some_values<T>((transpose_a ? k : m) * lda, 1);
@@ -67,8 +73,7 @@ void check_shape(std::int64_t m, std::int64_t n, std::int64_t k) {
         exec::matrix_product product{
             m,   n,           k,        a.data(), lda,        transpose_a,    b.data(),
             ldb, transpose_b, c.data(), ldc,      accumulate, workspace.get()};
-        product.in_place = in_place;
-        product.few_rows = few_rows;
+        product.reading = reading;
         exec::gemm<T>(product);
         int wrong = 0;
         for (std::int64_t i = 0; i < m; ++i)
@@ -124,20 +129,54 @@ TEST_CASE_TEMPLATE("a row has the same bits whichever rows are beside it", T, fl
   std::vector<T> a = some_values<T>(most * k, 1), b = some_values<T>(k * n, 2);
   a[k + 3] = std::numeric_limits<T>::infinity();
   b[7 * n + 5] = std::numeric_limits<T>::quiet_NaN();
-  const auto rows = [&](std::int64_t m, bool few_rows) {
+  const auto rows = [&](std::int64_t m, reading_kind reading) {
+    const bool dots = reading == reading_kind::dots;  // of B as n rows of k elements
     std::vector<T> c(static_cast<std::size_t>(m * n));
-    exec::matrix_product product{m, n, k, a.data(), k, false, b.data(), n, false, c.data(), n};
-    product.in_place = true;
-    product.few_rows = few_rows;
+    exec::matrix_product product{m,    n,        k, a.data(), k, false, b.data(), dots ? k : n,
+                                 dots, c.data(), n};
+    product.reading = reading;
     exec::gemm<T>(product);
     return c;
   };
-  for (const bool few_rows : {false, true}) {
-    const std::vector<T> all = rows(most, few_rows);
-    for (std::int64_t m = 2; m < most; ++m) {
+  for (const reading_kind reading :
+       {reading_kind::in_place, reading_kind::few_rows, reading_kind::dots}) {
+    CAPTURE(static_cast<int>(reading));
+    const std::vector<T> all = rows(most, reading);
+    // One and two rows are added up in order, a few more block by block.
+    const std::int64_t first = reading == reading_kind::dots       ? 1
+                               : reading == reading_kind::few_rows ? 3
+                                                                   : 2;
+    for (std::int64_t m = first; m < most; ++m) {
       CAPTURE(m);
-      const std::vector<T> some = rows(m, few_rows);
+      const std::vector<T> some = rows(m, reading);
       CHECK(std::memcmp(some.data(), all.data(), some.size() * sizeof(T)) == 0);
+    }
+  }
+  const std::vector<T> one = rows(1, reading_kind::few_rows), two = rows(2, reading_kind::few_rows);
+  CHECK(std::memcmp(one.data(), two.data(), one.size() * sizeof(T)) == 0);
+}
+
+// The sums of few columns stay in registers, those of many do not.
+TEST_CASE_TEMPLATE("one row and two are added up in order, however many columns there are", T,
+                   float, double) {
+  const std::int64_t n = 300, k = 300;
+  const std::vector<T> a = some_values<T>(2 * k, 1), b = some_values<T>(k * n, 2);
+  for (std::int64_t m : {1, 2}) {
+    const auto columns = [&](std::int64_t count) {
+      std::vector<T> c(static_cast<std::size_t>(m * n));
+      exec::matrix_product product{m,        count, k,     a.data(), k, false,
+                                   b.data(), n,     false, c.data(), n};
+      product.reading = reading_kind::few_rows;
+      exec::gemm<T>(product);
+      return c;
+    };
+    const std::vector<T> all = columns(n);
+    for (std::int64_t count = 1; count < n; count += count < 150 ? 1 : 20) {
+      CAPTURE(count);
+      const std::vector<T> some = columns(count);
+      for (std::int64_t i = 0; i < m; ++i)
+        CHECK(std::memcmp(some.data() + i * n, all.data() + i * n,
+                          static_cast<std::size_t>(count) * sizeof(T)) == 0);
     }
   }
 }

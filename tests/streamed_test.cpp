@@ -228,7 +228,9 @@ TEST_CASE("attention of many shapes is one streamed nest and agrees with the int
   check({{2}, 5, 1300, 8, 8});     // more columns than a block
   check({{}, 300, 1025, 16, 40});  // and more rows
   check({{2}, 65, 515, 12, 9, dtype::f64});
-  check({{2}, 1, 600, 16, 16});  // one query
+  check({{2}, 1, 600, 16, 16});   // one query
+  check({{2}, 3, 1025, 70, 16});  // few, whose keys are read where they are
+  check({{2}, 7, 530, 128, 200, dtype::f64});
   check({{1, 4}, 9, 33, 1, 3});
   check({{2}, 30, 40, 8, 1});
 }

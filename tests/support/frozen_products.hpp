@@ -38,6 +38,20 @@ inline float distance(const matrix& a, const matrix& b) {
   return worst;
 }
 
+// All dot products of rows of a and rows of b, rounded once.
+inline matrix product_of_rows(const matrix& a, const matrix& b) {
+  const std::int64_t depth = a.shape()[1];
+  REQUIRE(depth == b.shape()[1]);
+  matrix out(a.shape()[0], b.shape()[0]);
+  for (std::int64_t i = 0; i < a.shape()[0]; ++i)
+    for (std::int64_t j = 0; j < b.shape()[0]; ++j) {
+      double sum = 0;
+      for (std::int64_t p = 0; p < depth; ++p) sum += double{a(i, p)} * double{b(j, p)};
+      out(i, j) = static_cast<float>(sum);
+    }
+  return out;
+}
+
 // Where explain tells of the nests of a call, and where of those that ran once.
 struct report {
   std::string call, once;

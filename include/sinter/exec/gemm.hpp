@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include <sinter/exec/copy.hpp>
+#include <sinter/exec/dot_product.hpp>
 #include <sinter/exec/gathered_mapper.hpp>
 #include <sinter/exec/gemv.hpp>
 #include <sinter/exec/in_place_product.hpp>
@@ -208,11 +209,13 @@ void pack_whole_a(const matrix_product& product) {
   }
 }
 
-// One side of C is 1. The vector becomes contiguous in the workspace, and so does a strided result.
+// One side of C is 1. A strided result becomes contiguous in the workspace, and so does a vector
+// that is multiplied by rows.
 template <Floating T>
 void vector_product(const matrix_product& product) {
   // A column of few rows is added up like those beside it.
-  const bool single_column = product.n == 1 && !product.few_rows;
+  const bool single_column =
+      product.n == 1 && product.reading != planning::product_reading::few_rows;
   const auto* matrix = static_cast<const T*>(single_column ? product.a : product.b);
   const auto* vector = static_cast<const T*>(single_column ? product.b : product.a);
   const std::int64_t stride = single_column ? product.lda : product.ldb;
@@ -223,22 +226,19 @@ void vector_product(const matrix_product& product) {
   const bool one_row_per_result = single_column ? !product.transpose_a : product.transpose_b;
   auto* scratch = static_cast<T*>(product.workspace);
   auto* c = static_cast<T*>(product.c);
-  if (vector_stride != 1) {
-    strided_load(product.k, vector, vector_stride, sizeof(T), scratch);
-    vector = scratch;
-    scratch += product.k;
-  }
   if (one_row_per_result) {
-    row_vector_product<T>(count, product.k, matrix, stride, vector, c, result_stride,
-                          product.accumulate);
+    if (vector_stride != 1) {
+      strided_load(product.k, vector, vector_stride, sizeof(T), scratch);
+      vector = scratch;
+    }
+    multiply_by_dots<T>(product.k, {vector, 1, product.k}, {matrix, count, stride},
+                        {c, 0, result_stride, product.accumulate});
     return;
   }
   T* sums = result_stride == 1 ? c : scratch;
-  if (!product.accumulate)
-    std::fill_n(sums, count, T(0));
-  else if (sums != c)
-    strided_load(count, c, result_stride, sizeof(T), sums);
-  column_vector_product<T>(count, product.k, matrix, stride, vector, sums);
+  if (product.accumulate && sums != c) strided_load(count, c, result_stride, sizeof(T), sums);
+  multiply_vectors<1, T>(count, product.k, {vector, 0, vector_stride}, matrix, stride,
+                         {sums, 0, product.accumulate});
   if (sums != c) strided_store(count, sums, sizeof(T), c, result_stride);
 }
 
@@ -277,10 +277,17 @@ template <Floating T>
 void product_in_place(const matrix_product& product) {
   const auto* a = static_cast<const T*>(product.a);
   const auto* b = static_cast<const T*>(product.b);
+  auto* const to = static_cast<T*>(product.c);
+  if (product.reading == planning::product_reading::dots)
+    return multiply_by_dots<T>(product.k, {a, product.m, product.lda}, {b, product.n, product.ldb},
+                               {to, product.ldc, 1, product.accumulate});
   const placed_matrix<T> left = product.transpose_a ? placed_matrix<T>{a, 1, product.lda}
                                                     : placed_matrix<T>{a, product.lda, 1};
-  const tile_target<T> c{static_cast<T*>(product.c), product.ldc, product.accumulate};
-  if (product.few_rows)
+  const tile_target<T> c{to, product.ldc, product.accumulate};
+  const bool few = product.reading == planning::product_reading::few_rows;
+  if (few && product.m == 2)
+    multiply_vectors<2, T>(product.n, product.k, left, b, product.ldb, c);
+  else if (few)
     multiply_few_rows<T>(product.m, product.n, product.k, left, b, product.ldb, c);
   else
     multiply_in_place<T>(product.m, product.n, product.k, left, b, product.ldb, c);
@@ -310,8 +317,8 @@ inline constexpr std::size_t gemm_table_bytes =
     sizeof(std::int64_t) *
     detail::offset_table::words(detail::most_slab + detail::most_depth(dtype::f32));
 
-/// Does a product of this shape, which is not `in_place`, read packed operands? Others multiply as
-/// they are.
+/// Does a product of this shape, whose reading is `packed`, read packed operands? Others multiply
+/// as they are.
 inline bool gemm_packs(dtype type, std::int64_t m, std::int64_t n, std::int64_t k) {
   return is_floating(type) && m > 1 && n > 1 && !detail::is_tiny(m, n, k);
 }
@@ -339,13 +346,17 @@ void gemm(const matrix_product& product) {
     return;
   }
   if constexpr (Floating<T>) {
+    using planning::product_reading;
+    const bool few =
+        product.reading == product_reading::few_rows || product.reading == product_reading::dots;
     // Even where this part is tiny, or a single column.
-    if (product.few_rows && product.m > 1) return detail::product_in_place<T>(product);
+    if (few && product.m > 1) return detail::product_in_place<T>(product);
     const bool packed =
         product.b == nullptr || product.gathered_a.any() || product.gathered_b.any();
     if (!packed && (product.m == 1 || product.n == 1)) return detail::vector_product<T>(product);
     const bool tiny = detail::is_tiny(product.m, product.n, product.k);
-    if (product.in_place && !tiny) return detail::product_in_place<T>(product);
+    if (product.reading == product_reading::in_place && !tiny)
+      return detail::product_in_place<T>(product);
     if (packed || !tiny) return detail::block_panel_product<T>(product);
     if (!product.accumulate) clear();
     detail::plain_product<T>(product);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include <sinter/plan/division.hpp>
 #include <sinter/tensor/dtype.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -41,9 +42,9 @@ struct gathered_axes {
 /// a matrix A be packed for products with the same m and k: `pack_a_into`
 /// (gemm_packed_elements(m, k) elements) and `packed_a`, where gemm_packs.
 ///
-/// With `in_place`, floats A and B are not packed but read where they are, and rounded in another
-/// way; B is then not transposed, and neither is gathered. `few_rows`: of all of the product, not
-/// of this part of it alone, and its columns are many; yet another way of rounding.
+/// `reading`, of all of the product, not of this part of it alone, says how floats are read; each
+/// is another way of rounding. Where it is not `packed`, neither operand is gathered; B is
+/// transposed for `dots` alone, and A is not.
 ///
 /// A and B, floats that are packed in the call, may be gathered: `a` and `b` then point to element
 /// (0, 0) of the axes, their leading dimensions are of no account, and `tables` has
@@ -70,7 +71,7 @@ struct matrix_product {
   void* pack_a_into = nullptr;
   gathered_axes gathered_a = {}, gathered_b = {};  // as op(A) and op(B) have rows and columns
   void* tables = nullptr;
-  bool in_place = false, few_rows = false;
+  planning::product_reading reading = planning::product_reading::packed;
 };
 
 using gemm_function = void (*)(const matrix_product&);

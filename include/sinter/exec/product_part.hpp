@@ -76,7 +76,10 @@ class product_part {
   /// Blocks of columns that run_block may take at once: few rows read the right sides once, row by
   /// row.
   std::int64_t most_beside() const {
-    const bool few = std::ranges::all_of(right_, &right_operand::has_few_rows);
+    using enum planning::product_reading;
+    const bool few = std::ranges::all_of(right_, [&](const right_operand& b) {
+      return b.reading() == few_rows || (b.reading() == dots && m_ <= planning::most_few_rows);
+    });
     return few ? grid_.column_count : 1;
   }
   /// Rows of a block if the product were alone.
@@ -93,12 +96,12 @@ class product_part {
   bool is_shared(std::size_t axis) const {
     return std::ranges::all_of(right_, [&](const right_operand& b) { return b.is_shared(axis); });
   }
-  /// Divides the product into blocks, m being its rows after batches were folded.
-  void divide(std::int64_t m, std::int64_t k, bool gathers_left) {
+  /// Divides the product of `left` into blocks, m being its rows after batches were folded.
+  void divide(const product_operand& left, std::int64_t m) {
     m_ = m;
-    k_ = k;
-    for (right_operand& b : right_) b.set_left(m, gathers_left);
-    grid_ = gemm_block_grid(m, n_, k);
+    k_ = left.columns();
+    for (right_operand& b : right_) b.set_left(left, m);
+    grid_ = gemm_block_grid(m, n_, k_);
     detail::require_step(nest_->inner_axes <= 1, *nest_, "the rows of a product are its last axis");
     if (nest_->inner_axes > 0) {  // reductions over rows need whole ones
       grid_.columns = std::max<std::int64_t>(1, n_);

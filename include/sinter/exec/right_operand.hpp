@@ -27,18 +27,20 @@ class right_operand {
 
   bool is_packed() const { return packed_; }
   bool is_gathered() const { return !packed_ && stored_->is_gathered(); }
-  /// Says of how many rows the product is, and whether its left side is gathered: of all of it, so
-  /// that a block is added up like the rest.
-  void set_left(std::int64_t m, bool gathered) {
-    in_place_ = is_floating(type_) && !packed_ && !gathered && !is_gathered() &&
-                planning::multiplies_in_place(m, columns_, stored_->rows(), stored_->transposed());
-    few_rows_ = in_place_ && planning::multiplies_few_rows(m, columns_);
+  /// Says what the left side is, of how many rows in all: a block is added up like the rest.
+  void set_left(const product_operand& left, std::int64_t m) {
+    if (is_floating(type_) && !packed_ && !left.is_gathered() && !is_gathered())
+      reading_ = planning::reading_of(m, columns_, stored_->rows(), left.transposed(),
+                                      stored_->transposed());
+    else
+      reading_ = planning::product_reading::packed;
   }
-  /// See matrix_product::few_rows.
-  bool has_few_rows() const { return few_rows_; }
+  /// See matrix_product.
+  planning::product_reading reading() const { return reading_; }
   /// Do blocks of these extents read packed operands?
   bool reads_packed(std::int64_t m, std::int64_t n, std::int64_t k) const {
-    return packed_ || is_gathered() || (!in_place_ && gemm_packs(type_, m, n, k));
+    return packed_ || is_gathered() ||
+           (reading_ == planning::product_reading::packed && gemm_packs(type_, m, n, k));
   }
 
   // Of k rows and n columns.
@@ -79,15 +81,14 @@ class right_operand {
       product.packed_first = column;
     } else {
       stored_->set_right(product, memory, batch_shape, batch, column);
-      product.in_place = in_place_;
-      product.few_rows = few_rows_;
+      product.reading = reading_;
     }
   }
 
  private:
   const planning::nest* nest_;
   bool packed_;
-  bool in_place_ = false, few_rows_ = false;
+  planning::product_reading reading_ = planning::product_reading::packed;
   dtype type_;
   int buffer_;
   std::int64_t columns_ = 0;

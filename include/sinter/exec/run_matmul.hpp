@@ -61,7 +61,7 @@ class matmul_nest {
     column_blocks_ = 0;
     most_beside_ = 1;
     for (product_part& part : parts_) {
-      part.divide(m_, k, a_.is_gathered());
+      part.divide(a_, m_);
       if (widest == nullptr || part.columns() > widest->columns()) widest = &part;
       column_blocks_ += part.column_blocks();
       most_beside_ = std::max(most_beside_, part.most_beside());

@@ -167,6 +167,11 @@ class streamed_nest {
                       gemm_workspace_bytes(type_, block_rows_, width_, block_columns_)));
     packing_ =
         pack_streamed(type_, rows_, columns_, depth_, width_, values_.transposed(), has_hidden_);
+    // Those of more rows are packed once for several blocks.
+    reads_keys_ =
+        rows_ <= planning::most_few_rows
+            ? planning::reading_of(rows_, columns_, depth_, a_.transposed(), b_.transposed())
+            : planning::product_reading::packed;
     if (packing_.once)
       packed_offset_ = take(packed_header + static_cast<std::size_t>(packing_.bytes));
     if (a_.is_computed() || b_.is_computed())
@@ -235,7 +240,8 @@ class streamed_nest {
           .c = scores.at,
           .ldc = scores.pitch,
           .accumulate = false,
-          .workspace = scratch + workspace_offset_};
+          .workspace = scratch + workspace_offset_,
+          .reading = reads_keys_};
       matrix_product second{.m = rows,
                             .n = width_,
                             .k = columns,
@@ -249,7 +255,7 @@ class streamed_nest {
                             .ldc = sums.pitch,
                             .accumulate = column > 0,
                             .workspace = scratch + workspace_offset_,
-                            .in_place = !packing_.packs_values};
+                            .reading = packing_.reads_values};
       if (packing_.once)
         use_packed(memory, scratch, batch, column / block_columns_, first, second);
       else if (b_.is_computed())
@@ -281,7 +287,7 @@ class streamed_nest {
       first.pack_into = left;
       multiply_(first);
       first.pack_into = nullptr;
-      if (packing_.packs_values) {
+      if (packing_.packs_values()) {
         second.pack_into = right;
         multiply_(second);
         second.pack_into = nullptr;
@@ -289,7 +295,7 @@ class streamed_nest {
       ++state.count;
     }
     first.packed_b = left;
-    if (packing_.packs_values) second.packed_b = right;
+    if (packing_.packs_values()) second.packed_b = right;
   }
 
   // Keys [column, column + columns), computed now unless this thread has them; those of a batch are
@@ -343,6 +349,7 @@ class streamed_nest {
   bool has_rest_ = false, has_hidden_ = false, keeps_keys_ = false;
   std::int64_t hidden_offset_ = 0;
   streamed_packing packing_;
+  planning::product_reading reads_keys_ = planning::product_reading::packed;
   std::size_t scores_offset_ = 0, sums_offset_ = 0, states_offset_ = 0, workspace_offset_ = 0,
               packed_offset_ = 0, prologue_offset_ = 0, queries_offset_ = 0, keys_offset_ = 0;
 };

@@ -70,7 +70,7 @@ class product_item : private item_draft {
     });
     std::int64_t widest = -1, rows = 1, column_blocks = 0;
     for (exec::product_part& part : parts) {
-      part.divide(m, k, a.is_gathered());
+      part.divide(a, m);
       if (part.columns() > widest) widest = part.columns(), rows = part.block_rows();
       column_blocks += part.column_blocks();
     }

@@ -22,6 +22,9 @@ inline constexpr double calls_per_preparation = 1000;
 // What an operand that is found by tables, in runs of a row, takes on top of that.
 inline constexpr double gathered_share = 0.35;
 
+// What adding up the lanes of a dot product takes, in multiply-adds of f32.
+inline constexpr double dot_ending = 64;
+
 // Nanoseconds for bringing an operand of a product into the kernel's order.
 inline double packing_work(const value_class& operand, const machine& m) {
   return m.packed_element * operand.elements;
@@ -227,18 +230,26 @@ class candidate_cost {
                static_cast<double>(g_.extent(shape[rank - 2]));
   }
 
-  // Does the product that form f of v is read packed operands?
-  bool packs(const candidate& c, int v, const form& f) const {
-    if (std::ranges::any_of(c.gathered, [](int view) { return view >= 0; })) return true;
+  // How the product that form f of v is reads its operands.
+  product_reading reading(const candidate& c, int v, const form& f) const {
+    const auto is_given = [](int value) { return value >= 0; };
+    if (std::ranges::any_of(c.gathered, is_given) || std::ranges::any_of(c.packed, is_given))
+      return product_reading::packed;
     const ir::symbolic_shape& shape = g_[v].shape;
     const std::size_t rank = shape.size();
     const std::int64_t columns = g_.extent(shape[rank - 1]);
     const std::int64_t rows = shares_right(f) ? static_cast<std::int64_t>(g_[v].elements) /
                                                     std::max<std::int64_t>(1, columns)
                                               : g_.extent(shape[rank - 2]);
-    const bool turned = std::ranges::any_of(resolve(g_, f.operands[1]).steps, scatters_last_axis);
-    return !multiplies_in_place(rows, columns, g_.depth_of(f),
-                                turned != (g_.payload(f).attributes[1] != 0));
+    const auto transposed = [&](std::size_t side) {
+      const bool turned =
+          std::ranges::any_of(resolve(g_, f.operands[side]).steps, scatters_last_axis);
+      return turned != (g_.payload(f).attributes[side] != 0);
+    };
+    return reading_of(rows, columns, g_.depth_of(f), transposed(0), transposed(1));
+  }
+  bool packs(const candidate& c, int v, const form& f) const {
+    return reading(c, v, f) == product_reading::packed;
   }
 
   // How many products of the nest read their left factor packed.
@@ -264,9 +275,15 @@ class candidate_cost {
       const value_class& a = g_[f.operands[0]];
       const double k = static_cast<double>(g_.depth_of(f));
       const value_class& b = g_[shares_right(f) ? resolve(g_, f.operands[1]).base : f.operands[1]];
-      const double packing =
-          packs(c, v, f) ? packing_work(a, machine_) + packing_work(b, machine_) : 0;
-      return 2 * machine_.flop * computed_elements(g_[v]) * k * width_factor(g_[v].type) + packing;
+      const double multiplying = 2 * machine_.flop * k * width_factor(g_[v].type);
+      switch (reading(c, v, f)) {
+        case product_reading::packed:
+          return multiplying * computed_elements(g_[v]) + packing_work(a, machine_) +
+                 packing_work(b, machine_);
+        case product_reading::dots:
+          return (multiplying + 2 * machine_.flop * dot_ending) * g_[v].elements;
+        default: return multiplying * computed_elements(g_[v]);
+      }
     }
     if (v == c.second)  // a difference and a square: its sum counts elsewhere
       return 2 * machine_.unit_work * width_factor(g_[v].type) * g_[c.pair.x].elements;
@@ -284,8 +301,8 @@ class candidate_cost {
     const std::int64_t columns = g_.extent(scores.shape[rank - 1]);
     const double column_blocks = std::ceil(static_cast<double>(columns) / 512);
     const bool packs_values =
-        !multiplies_in_place(static_cast<std::int64_t>(row_blocks) * 128,
-                             static_cast<std::int64_t>(n), columns, c.weighted.transpose_values);
+        reading_of(g_.extent(scores.shape[rank - 2]), static_cast<std::int64_t>(n), columns, false,
+                   c.weighted.transpose_values) == product_reading::packed;
     const double packed = (packs_values ? g_[c.weighted.values].elements * row_blocks : 0) +
                           g_[c.inside.factors[1]].elements * (row_blocks - 1);
     return 2 * machine_.flop * scores.elements * n * width_factor(scores.type) +

@@ -107,24 +107,37 @@ constexpr std::int64_t computed_columns(std::int64_t n, dtype type) {
 }
 
 /// Sides of a product up to which packing the other operand costs more than it saves. At most
-/// `few_rows` pass any right side block by block; more than these, one that stays in L2 (2^18
+/// `most_few_rows` pass any right side block by block; more than these, one that stays in L2 (2^18
 /// elements, 1 MB of f32). With AVX-512 on a Xeon 64 rows by [512,512] take 0.96 of the time of
 /// packed ones so, 0.90 of that of few rows; 64 rows by [768,3072] 1.27 and 1.21 times the time of
 /// packed ones, 32 rows 1.17 and 0.94; with AVX2 few rows are ahead up to 24.
-inline constexpr std::int64_t few_rows = 32, in_place_rows = 64, in_place_columns = 128,
+inline constexpr std::int64_t most_few_rows = 32, in_place_rows = 64, in_place_columns = 128,
                               in_place_elements = std::int64_t{1} << 18;
 
-/// Does a product of floats read its operands where they are? A transposed right side is packed.
-constexpr bool multiplies_in_place(std::int64_t rows, std::int64_t columns, std::int64_t depth,
-                                   bool transposed_right) {
-  if (transposed_right) return false;
-  return rows <= few_rows || columns <= in_place_columns ||
-         (rows <= in_place_rows && columns <= in_place_elements / std::max<std::int64_t>(1, depth));
-}
+/// How a product of floats reads its operands: packed, block by block; both where they are; the
+/// same of few rows, which a large right side passes once; or both along their rows, the right side
+/// being stored transposed, as dot products.
+enum class product_reading : std::uint8_t { packed, in_place, few_rows, dots };
 
-/// If it does: as few rows, which a large right side passes once?
-constexpr bool multiplies_few_rows(std::int64_t rows, std::int64_t columns) {
-  return rows <= few_rows && columns > in_place_columns;
+/// Of `rows` x `columns` results. To add up the lanes of a dot product takes as long as 64 elements
+/// of it, to pack an element of the other side as long as 10 products of it: of [64,64] stored
+/// transposed 4 rows take 0.36 µs instead of 0.43, 8 rows 0.61 instead of 0.55, of [768,768] 2 rows
+/// 23 instead of 62, 8 rows 45 instead of 88, 32 rows 184 instead of 192 (Zen 5; with AVX2 as
+/// long).
+constexpr product_reading reading_of(std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                                     bool transposed_left, bool transposed_right) {
+  using enum product_reading;
+  if (columns == 1) return in_place;
+  if (transposed_right) {
+    if (rows == 1) return dots;
+    const bool are_few = std::min(rows, columns) <= std::min(most_few_rows, (depth - 32) / 8);
+    return are_few && !transposed_left ? dots : packed;
+  }
+  if (rows <= 2) return few_rows;  // as sums of the right side's rows
+  if (columns <= in_place_columns) return in_place;
+  if (rows <= most_few_rows) return few_rows;
+  const bool stays_near = columns <= in_place_elements / std::max<std::int64_t>(1, depth);
+  return rows <= in_place_rows && stays_near ? in_place : packed;
 }
 
 /// Rows of a block of products of m rows: `rows`, or a little more where the smallest block could
