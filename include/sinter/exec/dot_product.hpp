@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include <sinter/exec/partial.hpp>
+#include <sinter/exec/product.hpp>
 #include <sinter/exec/reduce_lanes.hpp>
 #include <sinter/exec/simd.hpp>
 #include <sinter/plan/division.hpp>
@@ -24,18 +26,30 @@ struct row_pointers {
   const T* row[std::size_t{Count}];
 };
 
-/// Rows with `stride` elements from one to the next.
+/// Rows of elements in runs, of which each begins `step` behind the one before; a row that lies in
+/// one piece is one run, or several whose step is their length. From row to row it is `stride`
+/// elements, or rows are the positions from `first` on through `axes`.
 template <Floating T>
 struct stored_rows {
   const T* from;
-  std::int64_t count, stride;
+  std::int64_t count, stride, step = 0;
+  std::span<const matrix_axis> axes = {};
+  std::int64_t first = 0;
 
-  stored_rows from_element(std::int64_t p) const { return {from + p, count, stride}; }
+  /// The same from element p of a run on.
+  stored_rows part(std::int64_t run, std::int64_t p) const {
+    stored_rows out = *this;
+    out.from += run * step + p;
+    return out;
+  }
   /// Rows from row i on; behind the last one it comes again.
   template <int Count>
   row_pointers<T, Count> pointers(std::int64_t i) const {
     row_pointers<T, Count> out;
-    for (int r = 0; r < Count; ++r) out.row[r] = from + std::min(i + r, count - 1) * stride;
+    for (int r = 0; r < Count; ++r) {
+      const std::int64_t row = std::min(i + r, count - 1);
+      out.row[r] = from + (axes.empty() ? row * stride : place_of(axes, first + row));
+    }
     return out;
   }
 };
@@ -59,18 +73,20 @@ constexpr int rows_beside_few(int few) { return std::min(8, dot_sums / few); }
 /// stay in L1. (With 512, 8 rows by [768,768] take 1.1 times as long.)
 inline constexpr std::int64_t dot_depth = 1024;
 
-/// `sums[i * Many + j]` becomes the dot product of row i of `few` and row j of `many`; there is
-/// room for whole registers. All are added up in one order: register by register, then the halves
-/// of what came of it, the quarters, ...
+/// `sums[i * Many + j]` becomes the dot product of row i of `few` and row j of `many`, of so many
+/// runs of `length` elements; there is room for whole registers. All are added up in one order:
+/// register by register, then the halves of what came of it, the quarters, ...
 template <int Few, int Many, Floating T>
-[[gnu::noinline]] void dot_tile(std::int64_t depth, const row_pointers<T, Few>& few,
-                                const row_pointers<T, Many>& many, T* sums) {
+[[gnu::noinline]] void dot_tile(std::int64_t runs, std::int64_t length,
+                                const row_pointers<T, Few>& few, std::int64_t few_step,
+                                const row_pointers<T, Many>& many, std::int64_t many_step,
+                                T* sums) {
   constexpr int registers = planning::whole_units(Few * Many, lanes<T>);
   simd<T> sum[std::size_t{registers}];
 #pragma GCC unroll 16
   for (int i = 0; i < registers; ++i) sum[i] = simd<T>(T(0));
-  const row_pointers<T, Few> left = few;
-  const row_pointers<T, Many> right = many;
+  row_pointers<T, Few> left = few;
+  row_pointers<T, Many> right = many;
   const auto add = [&](auto load_from) {
     simd<T> x[std::size_t{Few}];
 #pragma GCC unroll 4
@@ -82,9 +98,17 @@ template <int Few, int Many, Floating T>
       for (int i = 0; i < Few; ++i) sum[i * Many + j] = fma<T>(x[i], y, sum[i * Many + j]);
     }
   };
-  std::int64_t p = 0;
-  for (; p + lanes<T> <= depth; p += lanes<T>) add([&](const T* row) { return load<T>(row + p); });
-  if (p < depth) add([&](const T* row) { return load_part<T>(row + p, depth - p, T(0)); });
+  for (;;) {
+    std::int64_t p = 0;
+    for (; p + lanes<T> <= length; p += lanes<T>)
+      add([&](const T* row) { return load<T>(row + p); });
+    if (p < length) add([&](const T* row) { return load_part<T>(row + p, length - p, T(0)); });
+    if (--runs == 0) break;
+#pragma GCC unroll 4
+    for (int i = 0; i < Few; ++i) left.row[i] += few_step;
+#pragma GCC unroll 8
+    for (int j = 0; j < Many; ++j) right.row[j] += many_step;
+  }
 #pragma GCC unroll 8
   for (int i = 0; i < registers; i += lanes<T>) {
     simd<T> each[std::size_t{lanes<T>}];
@@ -94,59 +118,70 @@ template <int Few, int Many, Floating T>
   }
 }
 
-/// Few rows at a time pass the others, of which so many stay in L1 meanwhile.
+/// The first rows and columns of a tile, to where they belong; `sums` as dot_tile leaves them.
+template <int Many, Floating T>
+void write_dots(std::int64_t rows, std::int64_t columns, const T* sums, const dot_target<T>& c,
+                T* to) {
+  const bool copies = c.many == 1 && !c.add && columns == Many;
+  for (std::int64_t i = 0; i < rows; ++i, to += c.few, sums += Many) {
+    if (copies) {
+      std::memcpy(to, sums, std::size_t{Many} * sizeof(T));
+      continue;
+    }
+    for (std::int64_t j = 0; j < columns; ++j) {
+      T& at = to[j * c.many];
+      at = c.add ? at + sums[j] : sums[j];
+    }
+  }
+}
+
+/// Of so many runs. Few rows at a time pass the others, of which so many stay in L1 meanwhile.
 template <int Few, Floating T>
-void add_dots(std::int64_t depth, stored_rows<T> few, stored_rows<T> many, dot_target<T> c) {
+void add_dots(std::int64_t runs, std::int64_t length, const stored_rows<T>& few,
+              const stored_rows<T>& many, const dot_target<T>& c) {
   constexpr int beside = rows_beside_few(Few);
   T sums[std::size_t{planning::whole_units(Few * beside, lanes<T>)}];
+  const auto first = few.template pointers<Few>(0);
   for (std::int64_t j = 0; j < many.count; j += beside) {
     const auto passing = many.template pointers<beside>(j);
     const std::int64_t columns = std::min<std::int64_t>(beside, many.count - j);
     for (std::int64_t i = 0; i < few.count; i += Few) {
-      dot_tile<Few, beside, T>(depth, few.template pointers<Few>(i), passing, sums);
-      T* const to = c.to + i * c.few + j * c.many;
-      const std::int64_t rows = std::min<std::int64_t>(Few, few.count - i);
-      const bool copies = c.many == 1 && !c.add && columns == beside;
-      for (std::int64_t r = 0; r < rows; ++r) {
-        T* const row = to + r * c.few;
-        const T* const from = sums + r * beside;
-        if (copies) {
-          std::memcpy(row, from, std::size_t{beside} * sizeof(T));
-          continue;
-        }
-        for (std::int64_t q = 0; q < columns; ++q) {
-          T& at = row[q * c.many];
-          at = c.add ? at + from[q] : from[q];
-        }
-      }
+      dot_tile<Few, beside, T>(runs, length, i == 0 ? first : few.template pointers<Few>(i),
+                               few.step, passing, many.step, sums);
+      write_dots<beside>(std::min<std::int64_t>(Few, few.count - i), columns, sums, c,
+                         c.to + i * c.few + j * c.many);
     }
   }
 }
 
 }  // namespace detail
 
-/// All dot products of rows of k elements of either side. Reads the larger side once. How one is
-/// added up depends on k alone: in blocks of 1024 elements.
+/// All dot products of rows of either side, of so many runs of `length` elements. Reads the larger
+/// side once. How one is added up depends on these two alone: in blocks of 1024 elements, or of as
+/// many runs as have no more.
 template <Floating T>
-void multiply_by_dots(std::int64_t k, detail::stored_rows<T> few, detail::stored_rows<T> many,
-                      detail::dot_target<T> c) {
+void multiply_by_dots(std::int64_t runs, std::int64_t length, detail::stored_rows<T> few,
+                      detail::stored_rows<T> many, detail::dot_target<T> c) {
   if (few.count > many.count) {
     std::swap(few, many);
     std::swap(c.few, c.many);
   }
-  for (std::int64_t p = 0; p < k; p += detail::dot_depth) {
-    const std::int64_t depth = std::min(detail::dot_depth, k - p);
-    const auto add = [&]<int Few>() {
-      detail::add_dots<Few, T>(depth, few.from_element(p), many.from_element(p), c);
-    };
-    if (few.count == 1)
-      add.template operator()<1>();
-    else if (few.count == 2)
-      add.template operator()<2>();
-    else
-      add.template operator()<4>();
-    c.add = true;
-  }
+  const std::int64_t at_once = std::max<std::int64_t>(1, detail::dot_depth / length);
+  for (std::int64_t run = 0; run < runs; run += at_once)
+    for (std::int64_t p = 0; p < length; p += detail::dot_depth) {
+      const auto add = [&]<int Few>() {
+        detail::add_dots<Few, T>(std::min(at_once, runs - run),
+                                 std::min(detail::dot_depth, length - p), few.part(run, p),
+                                 many.part(run, p), c);
+      };
+      if (few.count == 1)
+        add.template operator()<1>();
+      else if (few.count == 2)
+        add.template operator()<2>();
+      else
+        add.template operator()<4>();
+      c.add = true;
+    }
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec

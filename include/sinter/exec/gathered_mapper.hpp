@@ -126,15 +126,4 @@ class gathered_mapper {
   std::int64_t low_, high_;
 };
 
-/// How many positions along these axes lie one behind the other.
-inline std::int64_t unit_run(std::span<const matrix_axis> axes) {
-  std::int64_t run = 1;
-  for (std::size_t i = axes.size(); i-- > 0;) {
-    if (axes[i].extent == 1) continue;
-    if (axes[i].stride != run) break;
-    run *= axes[i].extent;
-  }
-  return run;
-}
-
 }  // namespace sinter::inline SINTER_ABI::exec::detail

@@ -231,7 +231,7 @@ void vector_product(const matrix_product& product) {
       strided_load(product.k, vector, vector_stride, sizeof(T), scratch);
       vector = scratch;
     }
-    multiply_by_dots<T>(product.k, {vector, 1, product.k}, {matrix, count, stride},
+    multiply_by_dots<T>(1, product.k, {vector, 1, product.k}, {matrix, count, stride},
                         {c, 0, result_stride, product.accumulate});
     return;
   }
@@ -273,18 +273,29 @@ void plain_product(const matrix_product& product) {
 
 inline bool is_tiny(std::int64_t m, std::int64_t n, std::int64_t k) { return m * n * k <= 256; }
 
+// Of a gathered B what is a row of B when it is transposed: a column of op(B).
+template <Floating T>
+void product_of_rows(const matrix_product& product) {
+  const gathered_axes& axes = product.gathered_b;
+  const position_runs runs =
+      axes.any() ? runs_of(axes.rows).value_or(position_runs{}) : position_runs{1, product.k, 0};
+  multiply_by_dots<T>(runs.count, runs.length,
+                      {static_cast<const T*>(product.a), product.m, product.lda, runs.length},
+                      {static_cast<const T*>(product.b), product.n, product.ldb, runs.step,
+                       axes.columns, axes.first_column},
+                      {static_cast<T*>(product.c), product.ldc, 1, product.accumulate});
+}
+
 template <Floating T>
 void product_in_place(const matrix_product& product) {
+  using planning::product_reading;
+  if (product.reading == product_reading::dots) return product_of_rows<T>(product);
   const auto* a = static_cast<const T*>(product.a);
   const auto* b = static_cast<const T*>(product.b);
-  auto* const to = static_cast<T*>(product.c);
-  if (product.reading == planning::product_reading::dots)
-    return multiply_by_dots<T>(product.k, {a, product.m, product.lda}, {b, product.n, product.ldb},
-                               {to, product.ldc, 1, product.accumulate});
   const placed_matrix<T> left = product.transpose_a ? placed_matrix<T>{a, 1, product.lda}
                                                     : placed_matrix<T>{a, product.lda, 1};
-  const tile_target<T> c{to, product.ldc, product.accumulate};
-  const bool few = product.reading == planning::product_reading::few_rows;
+  const tile_target<T> c{static_cast<T*>(product.c), product.ldc, product.accumulate};
+  const bool few = product.reading == product_reading::few_rows;
   if (few && product.m == 2)
     multiply_vectors<2, T>(product.n, product.k, left, b, product.ldb, c);
   else if (few)
@@ -349,10 +360,10 @@ void gemm(const matrix_product& product) {
     using planning::product_reading;
     const bool few =
         product.reading == product_reading::few_rows || product.reading == product_reading::dots;
+    const bool gathered = product.gathered_a.any() || product.gathered_b.any();
     // Even where this part is tiny, or a single column.
-    if (few && product.m > 1) return detail::product_in_place<T>(product);
-    const bool packed =
-        product.b == nullptr || product.gathered_a.any() || product.gathered_b.any();
+    if (few && (product.m > 1 || gathered)) return detail::product_in_place<T>(product);
+    const bool packed = product.b == nullptr || gathered;
     if (!packed && (product.m == 1 || product.n == 1)) return detail::vector_product<T>(product);
     const bool tiny = detail::is_tiny(product.m, product.n, product.k);
     if (product.reading == product_reading::in_place && !tiny)

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include <sinter/plan/division.hpp>
@@ -30,6 +31,46 @@ struct gathered_axes {
   bool any() const { return !rows.empty(); }
 };
 
+/// Where a position lies, counted row-major through the axes.
+inline std::int64_t place_of(std::span<const matrix_axis> axes, std::int64_t position) {
+  std::int64_t place = 0;
+  for (std::size_t i = axes.size(); i-- > 0; position /= axes[i].extent)
+    place += position % axes[i].extent * axes[i].stride;
+  return place;
+}
+
+/// How many positions along these axes lie one behind the other.
+inline std::int64_t unit_run(std::span<const matrix_axis> axes) {
+  std::int64_t run = 1;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    if (axes[i].extent == 1) continue;
+    if (axes[i].stride != run) break;
+    run *= axes[i].extent;
+  }
+  return run;
+}
+
+/// Runs of positions that lie one behind the other, with `step` elements from run to run.
+struct position_runs {
+  std::int64_t count = 1, length = 1, step = 0;
+};
+
+/// The positions along these axes; nothing if the runs do not lie evenly.
+inline std::optional<position_runs> runs_of(std::span<const matrix_axis> axes) {
+  position_runs out{1, unit_run(axes), 0};
+  std::int64_t inside = 1;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    if (inside < out.length || axes[i].extent == 1) {
+      inside *= axes[i].extent;
+      continue;
+    }
+    if (out.count > 1) return std::nullopt;
+    out.count = axes[i].extent;
+    out.step = axes[i].stride;
+  }
+  return out;
+}
+
 /// One product C = op(A) op(B), or C += op(A) op(B) with `accumulate`: C is m x n, op(A) m x k,
 /// op(B) k x n, all row-major with strides between rows in elements; op(A) is the transpose of a
 /// stored k x m matrix if transpose_a is set, and so for B. C overlaps neither operand. `workspace`
@@ -43,8 +84,8 @@ struct gathered_axes {
 /// (gemm_packed_elements(m, k) elements) and `packed_a`, where gemm_packs.
 ///
 /// `reading`, of all of the product, not of this part of it alone, says how floats are read; each
-/// is another way of rounding. Where it is not `packed`, neither operand is gathered; B is
-/// transposed for `dots` alone, and A is not.
+/// is another way of rounding. Where it is not `packed`, neither operand is gathered, and B is not
+/// transposed; but for `dots` B is transposed, or gathered with runs_of its rows, and A is neither.
 ///
 /// A and B, floats that are packed in the call, may be gathered: `a` and `b` then point to element
 /// (0, 0) of the axes, their leading dimensions are of no account, and `tables` has

@@ -88,6 +88,13 @@ class product_operand {
   /// Does a product that reads it need tables (gemm_table_bytes)?
   bool is_gathered() const { return gathered_.has_value(); }
 
+  /// Do the rows of a gathered one, in each column, lie one behind the other, in runs worth a
+  /// register each?
+  bool has_runs_of_rows() const {
+    const auto runs = runs_of({row_axes_.begin(), row_axes_.end()});
+    return runs && runs->length >= planning::least_dot_run;
+  }
+
   /// Lets the batches along a batch axis be more rows of this matrix, if they lie so: `rows` is how
   /// many it has by now. Returns false, and changes nothing, if they do not.
   bool fold(std::size_t axis, std::int64_t rows) {

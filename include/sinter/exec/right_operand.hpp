@@ -29,18 +29,22 @@ class right_operand {
   bool is_gathered() const { return !packed_ && stored_->is_gathered(); }
   /// Says what the left side is, of how many rows in all: a block is added up like the rest.
   void set_left(const product_operand& left, std::int64_t m) {
-    if (is_floating(type_) && !packed_ && !left.is_gathered() && !is_gathered())
-      reading_ = planning::reading_of(m, columns_, stored_->rows(), left.transposed(),
-                                      stored_->transposed());
-    else
-      reading_ = planning::product_reading::packed;
+    using planning::product_reading;
+    reading_ = product_reading::packed;
+    if (!is_floating(type_) || packed_ || left.is_gathered()) return;
+    const bool gathered = stored_->is_gathered();
+    const product_reading found = planning::reading_of(
+        m, columns_, stored_->rows(), left.transposed(), gathered || stored_->transposed());
+    if (!gathered ||
+        (found == product_reading::dots && !left.transposed() && stored_->has_runs_of_rows()))
+      reading_ = found;
   }
   /// See matrix_product.
   planning::product_reading reading() const { return reading_; }
   /// Do blocks of these extents read packed operands?
   bool reads_packed(std::int64_t m, std::int64_t n, std::int64_t k) const {
-    return packed_ || is_gathered() ||
-           (reading_ == planning::product_reading::packed && gemm_packs(type_, m, n, k));
+    return reading_ == planning::product_reading::packed &&
+           (packed_ || is_gathered() || gemm_packs(type_, m, n, k));
   }
 
   // Of k rows and n columns.

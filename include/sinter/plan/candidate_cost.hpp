@@ -9,6 +9,7 @@
 
 #include <sinter/plan/candidate_nest.hpp>
 #include <sinter/plan/division.hpp>
+#include <sinter/plan/image_windows.hpp>
 #include <sinter/plan/op_work.hpp>
 #include <sinter/plan/view.hpp>
 #include <sinter/plan/winograd.hpp>
@@ -133,7 +134,8 @@ class candidate_cost {
           work += winograd_work(c);
           break;
         }
-        if (packs(c, c.inside.product, cuts_.product_form(c.inside))) work -= packing_of(c);
+        if (!packs(c, c.inside.product, cuts_.product_form(c.inside))) break;
+        work -= packing_of(c);
         for (std::size_t k = 0; k < c.gathered.size(); ++k)
           if (c.gathered[k] >= 0)
             work += gathered_share * machine_.packed_element * g_[c.inside.factors[k]].elements;
@@ -232,8 +234,9 @@ class candidate_cost {
 
   // How the product that form f of v is reads its operands.
   product_reading reading(const candidate& c, int v, const form& f) const {
-    const auto is_given = [](int value) { return value >= 0; };
-    if (std::ranges::any_of(c.gathered, is_given) || std::ranges::any_of(c.packed, is_given))
+    const bool gathers = c.gathered[1] >= 0;
+    if (c.gathered[0] >= 0 || (gathers && !has_runs(c.gathered[1], f)) ||
+        std::ranges::any_of(c.packed, [](int value) { return value >= 0; }))
       return product_reading::packed;
     const ir::symbolic_shape& shape = g_[v].shape;
     const std::size_t rank = shape.size();
@@ -246,7 +249,16 @@ class candidate_cost {
           std::ranges::any_of(resolve(g_, f.operands[side]).steps, scatters_last_axis);
       return turned != (g_.payload(f).attributes[side] != 0);
     };
-    return reading_of(rows, columns, g_.depth_of(f), transposed(0), transposed(1));
+    const product_reading found =
+        reading_of(rows, columns, g_.depth_of(f), transposed(0), gathers || transposed(1));
+    return gathers && found != product_reading::dots ? product_reading::packed : found;
+  }
+  // Do rows of the depth of a product's right side, gathered from this view, lie in runs?
+  bool has_runs(int view, const form& f) const {
+    const ir::symbolic_shape& shape = g_[view].shape;
+    const auto directions = directions_of(shape, resolve(g_, view).steps);
+    return g_.payload(f).attributes[1] != 0 && directions && directions->back().step == 1 &&
+           g_.extent(shape.back()) >= least_dot_run;
   }
   bool packs(const candidate& c, int v, const form& f) const {
     return reading(c, v, f) == product_reading::packed;

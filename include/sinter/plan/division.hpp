@@ -119,6 +119,9 @@ inline constexpr std::int64_t most_few_rows = 32, in_place_rows = 64, in_place_c
 /// being stored transposed, as dot products.
 enum class product_reading : std::uint8_t { packed, in_place, few_rows, dots };
 
+/// Elements of a gathered row that lie one behind the other, of which a dot product is worth while.
+inline constexpr std::int64_t least_dot_run = 8;
+
 /// Of `rows` x `columns` results. To add up the lanes of a dot product takes as long as 64 elements
 /// of it, to pack an element of the other side as long as 10 products of it: of [64,64] stored
 /// transposed 4 rows take 0.36 µs instead of 0.43, 8 rows 0.61 instead of 0.55, of [768,768] 2 rows
