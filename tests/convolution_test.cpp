@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -110,6 +111,64 @@ void check_gathered(const operand<T>& a, const operand<T>& b) {
   CHECK(run(true, true) == wanted);
 }
 
+// The right side gathered and not packed, all columns and some of them, against sums in long
+// doubles.
+template <class T>
+void check_unpacked(std::int64_t m, const operand<T>& b, sn::planning::product_reading reading) {
+  const std::int64_t k = extent_of(b.rows), n = extent_of(b.columns);
+  CAPTURE(m);
+  CAPTURE(n);
+  CAPTURE(k);
+  const std::vector<T> a = some_values<T>(static_cast<std::size_t>(m * k));
+  std::vector<std::int64_t> tables(exec::gemm_table_bytes / 8);
+  for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, n}, {n / 3, n / 2}})
+    for (const bool accumulate : {false, true}) {
+      std::vector<T> c(static_cast<std::size_t>(m * n), T(3));
+      exec::matrix_product product;
+      product.m = m, product.n = count, product.k = k;
+      product.a = a.data(), product.lda = k;
+      product.b = b.start();
+      product.gathered_b = b.gathered();
+      product.gathered_b.first_column = first;
+      product.c = c.data() + first, product.ldc = n;
+      product.accumulate = accumulate;
+      product.tables = tables.data();
+      product.reading = reading;
+      exec::gemm<T>(product);
+      int wrong = 0;
+      for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+          const bool inside = j >= first && j < first + count;
+          long double sum = accumulate || !inside ? 3 : 0;
+          for (std::int64_t p = 0; inside && p < k; ++p)
+            sum += static_cast<long double>(a[static_cast<std::size_t>(i * k + p)]) *
+                   static_cast<long double>(b.matrix[static_cast<std::size_t>(p * n + j)]);
+          const double bound = static_cast<double>(std::numeric_limits<T>::epsilon()) *
+                               static_cast<double>(k + 8) / 2;
+          const auto apart =
+              static_cast<double>(std::abs(c[static_cast<std::size_t>(i * n + j)] - sum));
+          wrong += apart > (inside ? bound : 0) ? 1 : 0;
+        }
+      CHECK(wrong == 0);
+    }
+}
+
+template <class T>
+void check_all_unpacked() {
+  using sn::planning::product_reading;
+  const axes window{{5, 256}, {3, 16}, {3, 1}}, deep{{31, 256}, {3, 16}, {3, 1}};
+  for (const axes& places : {axes{{14, 16}, {14, 1}}, axes{{3, 64}, {35, 1}}, axes{{77, 1}},
+                             axes{{9, -16}, {8, 1}}, axes{{5, 200}, {1, 7}, {160, 1}}})
+    for (std::int64_t m : {1, 2, 3, 7, 8, 13}) {
+      check_unpacked<T>(m, {window, places}, product_reading::in_place);
+      check_unpacked<T>(m, {deep, places}, product_reading::in_place);
+      check_unpacked<T>(m, {places, window}, product_reading::dots);
+    }
+  // Runs that are longer than a block of a dot product, and as many as several blocks.
+  check_unpacked<T>(5, {{{2, 2500}, {2300, 1}}, {{3, 1}, {3, 7}}}, product_reading::dots);
+  check_unpacked<T>(5, {{{300, 12}, {9, 1}}, {{3, 1}, {3, 7}}}, product_reading::dots);
+}
+
 template <class T>
 void check_all() {
   // Windows of 3x3 over 14-wide rows, in both roles and both directions; rows of 7, which take
@@ -131,6 +190,42 @@ void check_all() {
 TEST_CASE("gathered operands give the bits of copied ones") {
   check_all<float>();
   check_all<double>();
+}
+
+TEST_CASE("gathered operands that are read where they are") {
+  check_all_unpacked<float>();
+  check_all_unpacked<double>();
+}
+
+TEST_CASE("convolutions of groups make no copy of windows either") {
+  const auto x = image(2, 6, 19, 18), w = image(6, 1, 3, 3), v = image(4, 3, 3, 3);
+  auto depthwise =
+      sn::fuse([](auto a, auto k) { return sn::conv2d(a, k, {.padding = 1, .groups = 6}); });
+  auto halves =
+      sn::fuse([](auto a, auto k) { return sn::conv2d(a, k, {.padding = 1, .groups = 2}); });
+  for (const std::string& plan : {depthwise.explain(x, w), halves.explain(x, v)}) {
+    INFO(plan);
+    CHECK(plan.find("| reshape [s0, ") != std::string::npos);  // of windows that the product reads
+    CHECK(plan.find("tiles over") == std::string::npos);
+  }
+  const auto y = depthwise(x, w), z = halves(x, v);
+  const auto at = [&](std::int64_t n, std::int64_t c, std::int64_t i, std::int64_t j) {
+    return i < 0 || i >= 19 || j < 0 || j >= 18 ? 0.0 : double{x(n, c, i, j)};
+  };
+  for (std::int64_t n = 0; n < 2; ++n)
+    for (std::int64_t i = 0; i < 19; ++i)
+      for (std::int64_t j = 0; j < 18; ++j)
+        for (std::int64_t c = 0; c < 6; ++c) {
+          double one = 0, three = 0;
+          for (std::int64_t p = 0; p < 9; ++p) {
+            one += at(n, c, i + p / 3 - 1, j + p % 3 - 1) * double{w(c, 0, p / 3, p % 3)};
+            for (std::int64_t d = 0; c < 4 && d < 3; ++d)
+              three += at(n, c / 2 * 3 + d, i + p / 3 - 1, j + p % 3 - 1) *
+                       double{v(c, d, p / 3, p % 3)};
+          }
+          CHECK(std::abs(double{y(n, c, i, j)} - one) < 1e-5);
+          if (c < 4) CHECK(std::abs(double{z(n, c, i, j)} - three) < 1e-5);
+        }
 }
 
 TEST_CASE("convolutions and their gradients make no copy of windows") {
@@ -160,7 +255,7 @@ TEST_CASE("how the gradient of an image is read is chosen by what both ways take
     const auto [dk, dl] = sn::gradients(sn::sum(sn::conv2d(y, l, {.padding = 1}) * seed), k, l);
     return sn::outputs(dk, dl);
   };
-  const auto x = image(4, 3, 15, 14), k = image(8, 3, 3, 3), l = image(12, 8, 3, 3),
+  const auto x = image(4, 3, 15, 14), k = image(40, 3, 3, 3), l = image(12, 40, 3, 3),
              seed = image(4, 12, 15, 14);
   const auto sums_windows = [](const std::string& plan) {
     return plan.find("slice [s0, s4, s2, s3]") != std::string::npos;

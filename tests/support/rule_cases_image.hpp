@@ -15,17 +15,23 @@ struct image_sizes {
   std::int64_t window[2], dilation[2], size[2], cut[2];  // of the gradient; cut off on each side
 };
 
-inline value image_windows(value image, const image_sizes& s) {
-  const value rows = ir::windows(image, 2, dim(s.window[0]), 1, s.dilation[0]);
-  return write::permuted(ir::windows(rows, 4, dim(s.window[1]), 1, s.dilation[1]),
-                         {0, 1, 2, 4, 3, 5});
+// Of an image whose first axis of the plane is `plane`; windows and places change places.
+inline value exchanged(value windows, int plane) {
+  return plane == 2 ? write::permuted(windows, {0, 1, 2, 4, 3, 5})
+                    : write::permuted(windows, {0, 1, 2, 3, 5, 4, 6});
+}
+inline value image_windows(value image, int plane, const image_sizes& s) {
+  const value rows = ir::windows(image, plane, dim(s.window[0]), 1, s.dilation[0]);
+  return exchanged(ir::windows(rows, plane + 2, dim(s.window[1]), 1, s.dilation[1]), plane);
 }
 
-// Of the image's gradient: a product per window, put back, and a convolution.
+// Of the image's gradient: a product per window, put back, and a convolution. Channels are two axes
+// where there are groups.
 inline sides image_gradient(case_graph& c, const image_sizes& s) {
   using namespace write;
   ir::dim_table& dims = c.g.dims;
   const bool grouped = !(s.groups == dim(1));
+  const int plane = grouped ? 3 : 2;
   const std::int64_t area = s.window[0] * s.window[1];
   const auto in_groups = [&](ir::symbolic_shape shape, std::size_t at) {
     if (grouped) shape.insert(shape.begin() + at, s.groups);
@@ -40,31 +46,35 @@ inline sides image_gradient(case_graph& c, const image_sizes& s) {
     extent[i] = s.size[i] + reach[i];
   }
 
-  const value columns = reshape(
-      matmul(w, d, true),
-      {s.images, channels, dim(s.window[0]), dim(s.window[1]), dim(s.size[0]), dim(s.size[1])});
+  const value columns =
+      reshape(matmul(w, d, true), in_groups({s.images, s.inputs, dim(s.window[0]), dim(s.window[1]),
+                                             dim(s.size[0]), dim(s.size[1])},
+                                            1));
   const value back = ir::sum_windows(
-      ir::sum_windows(permuted(columns, {0, 1, 2, 4, 3, 5}), 4, dim(extent[1]), 1, s.dilation[1]),
-      2, dim(extent[0]), 1, s.dilation[0]);
+      ir::sum_windows(exchanged(columns, plane), plane + 2, dim(extent[1]), 1, s.dilation[1]),
+      plane, dim(extent[0]), 1, s.dilation[0]);
   const dim stop[] = {dim(extent[0] - s.cut[0]), dim(extent[1] - s.cut[1])};
-  const value left = slice(back, {dim(0), dim(0), dim(s.cut[0]), dim(s.cut[1])},
-                           {s.images, channels, stop[0], stop[1]});
+  const value left =
+      slice(reshape(back, {s.images, channels, dim(extent[0]), dim(extent[1])}),
+            {dim(0), dim(0), dim(s.cut[0]), dim(s.cut[1])}, {s.images, channels, stop[0], stop[1]});
 
   const value image =
-      reshape(d, {s.images, dims.mul(s.groups, s.outputs), dim(s.size[0]), dim(s.size[1])});
-  const ir::symbolic_shape border{dim(0), dim(0), dim(reach[0] - s.cut[0]),
-                                  dim(reach[1] - s.cut[1])};
-  const value taken = image_windows(ir::pad(image, border, border), s);
+      reshape(d, in_groups({s.images, s.outputs, dim(s.size[0]), dim(s.size[1])}, 1));
+  ir::symbolic_shape border{dim(0), dim(0), dim(reach[0] - s.cut[0]), dim(reach[1] - s.cut[1])};
+  if (grouped) border.insert(border.begin(), dim(0));
+  const value taken = image_windows(ir::pad(image, border, border), plane, s);
   const value filters =
       ir::flip(reshape(w, in_groups({s.outputs, s.inputs, dim(s.window[0]), dim(s.window[1])}, 0)),
                grouped ? 24 : 12);
   const value turned =
       grouped ? permuted(filters, {0, 2, 1, 3, 4}) : permuted(filters, {1, 0, 2, 3});
-  const dim depth = dims.mul(s.outputs, dim(area));
-  const value product = matmul(
-      reshape(turned, in_groups({s.inputs, depth}, 0)),
-      reshape(taken, in_groups({s.images, depth, dims.mul(taken.extent(4), taken.extent(5))}, 1)));
-  return {left, reshape(product, {s.images, channels, taken.extent(4), taken.extent(5)})};
+  const dim depth = dims.mul(s.outputs, dim(area)), height = taken.extent(plane + 2),
+            width = taken.extent(plane + 3);
+  const value product =
+      matmul(reshape(turned, in_groups({s.inputs, depth}, 0)),
+             reshape(taken, in_groups({s.images, depth, dims.mul(height, width)}, 1)));
+  return {left, reshape(reshape(product, in_groups({s.images, s.inputs, height, width}, 1)),
+                        {s.images, channels, height, width})};
 }
 
 // Rows of windows, from these places on, added up.
@@ -136,6 +146,10 @@ inline std::vector<rule_case> image_cases() {
       {"transposed-convolution",
        [](g& c, value, value) {
          return image_gradient(c, {c.a, 2, c.n, c.m, {3, 2}, {1, 1}, {4, 3}, {1, 0}});
+       }},
+      {"transposed-convolution",
+       [](g& c, value, value) {
+         return image_gradient(c, {c.a, 3, c.n, 1, {3, 3}, {1, 1}, {4, 3}, {0, 0}});
        }},
   };
 }

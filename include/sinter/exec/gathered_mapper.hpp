@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,6 +17,7 @@
 // clang-format on
 
 #include <sinter/exec/product.hpp>
+#include <sinter/tensor/extents.hpp>
 
 namespace sinter::inline SINTER_ABI::exec::detail {
 
@@ -24,13 +26,24 @@ inline void fill_offsets(std::span<const matrix_axis> axes, std::int64_t first, 
                          std::int64_t* out) {
   const auto [extent, stride] = axes.back();
   const auto outer = axes.first(axes.size() - 1);
-  for (std::int64_t done = 0; done < count;) {
-    std::int64_t start = 0, rest = (first + done) / extent;
-    for (std::size_t i = outer.size(); i-- > 0; rest /= outer[i].extent)
-      start += rest % outer[i].extent * outer[i].stride;
-    const std::int64_t at = (first + done) % extent, run = std::min(extent - at, count - done);
-    for (std::int64_t i = 0; i < run; ++i) out[done + i] = start + (at + i) * stride;
+  // Positions along the outer axes, which count on like the digits of a number: to find each by
+  // division took as long as to multiply a few rows by windows of 144 elements.
+  std::array<std::int64_t, max_rank> at{};
+  std::int64_t start = 0, rest = first / extent;
+  for (std::size_t i = outer.size(); i-- > 0; rest /= outer[i].extent) {
+    at[i] = rest % outer[i].extent;
+    start += at[i] * outer[i].stride;
+  }
+  for (std::int64_t done = 0, inner = first % extent; done < count; inner = 0) {
+    const std::int64_t run = std::min(extent - inner, count - done);
+    for (std::int64_t i = 0; i < run; ++i) out[done + i] = start + (inner + i) * stride;
     done += run;
+    for (std::size_t i = outer.size(); i-- > 0;) {
+      start += outer[i].stride;
+      if (++at[i] < outer[i].extent) break;
+      start -= at[i] * outer[i].stride;
+      at[i] = 0;
+    }
   }
 }
 

@@ -22,6 +22,7 @@
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/exec/simd.hpp>
+#include <sinter/exec/window_product.hpp>
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/cache_lines.hpp>
@@ -295,6 +296,8 @@ void product_in_place(const matrix_product& product) {
   const placed_matrix<T> left = product.transpose_a ? placed_matrix<T>{a, 1, product.lda}
                                                     : placed_matrix<T>{a, product.lda, 1};
   const tile_target<T> c{static_cast<T*>(product.c), product.ldc, product.accumulate};
+  if (product.gathered_b.any())
+    return multiply_windows<T>(product, left, static_cast<std::int64_t*>(product.tables));
   const bool few = product.reading == product_reading::few_rows;
   if (few && product.m == 2)
     multiply_vectors<2, T>(product.n, product.k, left, b, product.ldb, c);
@@ -358,11 +361,13 @@ void gemm(const matrix_product& product) {
   }
   if constexpr (Floating<T>) {
     using planning::product_reading;
-    const bool few =
-        product.reading == product_reading::few_rows || product.reading == product_reading::dots;
     const bool gathered = product.gathered_a.any() || product.gathered_b.any();
-    // Even where this part is tiny, or a single column.
-    if (few && (product.m > 1 || gathered)) return detail::product_in_place<T>(product);
+    // Even where this part is tiny, or a single column, it is added up like the rest.
+    const bool like_the_rest =
+        gathered ? product.reading != product_reading::packed
+                 : product.m > 1 && (product.reading == product_reading::few_rows ||
+                                     product.reading == product_reading::dots);
+    if (like_the_rest) return detail::product_in_place<T>(product);
     const bool packed = product.b == nullptr || gathered;
     if (!packed && (product.m == 1 || product.n == 1)) return detail::vector_product<T>(product);
     const bool tiny = detail::is_tiny(product.m, product.n, product.k);

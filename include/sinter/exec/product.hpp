@@ -84,11 +84,12 @@ inline std::optional<position_runs> runs_of(std::span<const matrix_axis> axes) {
 /// (gemm_packed_elements(m, k) elements) and `packed_a`, where gemm_packs.
 ///
 /// `reading`, of all of the product, not of this part of it alone, says how floats are read; each
-/// is another way of rounding. Where it is not `packed`, neither operand is gathered, and B is not
-/// transposed; but for `dots` B is transposed, or gathered with runs_of its rows, and A is neither.
+/// is another way of rounding. Where it is not `packed`, A is not gathered, and B is not transposed
+/// but for `dots`, where A is not. B may be gathered with runs_of its columns for `in_place`, with
+/// runs_of its rows for `dots`.
 ///
-/// A and B, floats that are packed in the call, may be gathered: `a` and `b` then point to element
-/// (0, 0) of the axes, their leading dimensions are of no account, and `tables` has
+/// A and B, floats that are packed in the call, may be gathered, too: `a` and `b` then point to
+/// element (0, 0) of the axes, their leading dimensions are of no account, and `tables` has
 /// gemm_table_bytes.
 struct matrix_product {
   std::int64_t m = 0;

@@ -18,6 +18,7 @@
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/tile_nest.hpp>
+#include <sinter/plan/division.hpp>
 #include <sinter/plan/joined_axes.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/support/error.hpp>
@@ -88,11 +89,13 @@ class product_operand {
   /// Does a product that reads it need tables (gemm_table_bytes)?
   bool is_gathered() const { return gathered_.has_value(); }
 
-  /// Do the rows of a gathered one, in each column, lie one behind the other, in runs worth a
-  /// register each?
-  bool has_runs_of_rows() const {
-    const auto runs = runs_of({row_axes_.begin(), row_axes_.end()});
-    return runs && runs->length >= planning::least_dot_run;
+  /// Of a gathered right side.
+  planning::gathered_runs runs() const {
+    const auto lie_so = [](const axis_vector& axes) {
+      const auto runs = runs_of({axes.begin(), axes.end()});
+      return runs && runs->length >= planning::least_run;
+    };
+    return {lie_so(column_axes_), lie_so(row_axes_)};
   }
 
   /// Lets the batches along a batch axis be more rows of this matrix, if they lie so: `rows` is how

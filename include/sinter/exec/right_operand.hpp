@@ -29,15 +29,13 @@ class right_operand {
   bool is_gathered() const { return !packed_ && stored_->is_gathered(); }
   /// Says what the left side is, of how many rows in all: a block is added up like the rest.
   void set_left(const product_operand& left, std::int64_t m) {
-    using planning::product_reading;
-    reading_ = product_reading::packed;
+    reading_ = planning::product_reading::packed;
     if (!is_floating(type_) || packed_ || left.is_gathered()) return;
-    const bool gathered = stored_->is_gathered();
-    const product_reading found = planning::reading_of(
-        m, columns_, stored_->rows(), left.transposed(), gathered || stored_->transposed());
-    if (!gathered ||
-        (found == product_reading::dots && !left.transposed() && stored_->has_runs_of_rows()))
-      reading_ = found;
+    const std::int64_t depth = stored_->rows();
+    reading_ =
+        stored_->is_gathered()
+            ? planning::reading_of_gathered(m, columns_, depth, left.transposed(), stored_->runs())
+            : planning::reading_of(m, columns_, depth, left.transposed(), stored_->transposed());
   }
   /// See matrix_product.
   planning::product_reading reading() const { return reading_; }

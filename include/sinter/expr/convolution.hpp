@@ -66,26 +66,34 @@ struct convolution_function {
   }
 
   // weights [groups, outputs, inputs * window] times windows [images, groups, inputs * window,
-  // places], without the axis of groups where there is one.
+  // places], without the axis of groups where there is one. Channels are cut into groups while they
+  // are those of an image, so that windows are a view of which each group is a matrix.
   constexpr ir::value convolved(ir::value x, ir::value w, ir::value bias) const {
     ir::graph& g = *x.owner;
-    const ir::value padded = pad_plane(x, options.padding, 0);
+    const bool grouped = options.groups != 1;
+    const ir::dim groups(options.groups), inputs = grouped ? w.extent(1) : x.extent(1);
+    ir::value image = pad_plane(x, options.padding, 0);
+    if (g.failed()) return x;
+    if (grouped)
+      image = ir::reshape(image, {x.extent(0), groups, inputs, image.extent(2), image.extent(3)});
+    const int plane = grouped ? 3 : 2;
+    if (g.failed()) return x;
     const ir::value rows =
-        ir::windows(padded, 2, w.extent(2), options.stride.vertical, options.dilation.vertical);
+        ir::windows(image, plane, w.extent(2), options.stride.vertical, options.dilation.vertical);
     if (g.failed()) return x;
-    const ir::value both =
-        ir::windows(rows, 4, w.extent(3), options.stride.horizontal, options.dilation.horizontal);
+    const ir::value both = ir::windows(rows, plane + 2, w.extent(3), options.stride.horizontal,
+                                       options.dilation.horizontal);
     if (g.failed()) return x;
-    const std::int64_t order[] = {0, 1, 2, 4, 3, 5};
-    const ir::value taken = ir::permute(both, order);
+    const std::int64_t order[] = {0, 1, 2, 4, 3, 5}, order_of_groups[] = {0, 1, 2, 3, 5, 4, 6};
+    const ir::value taken = grouped ? ir::permute(both, order_of_groups) : ir::permute(both, order);
 
-    const ir::dim groups(options.groups), height = taken.extent(4), width = taken.extent(5);
+    const ir::dim height = taken.extent(plane + 2), width = taken.extent(plane + 3);
     const ir::dim window = g.dims.mul(w.extent(2), w.extent(3));
-    const auto per_group = [&](ir::dim channels) { return g.dims.floor_div(channels, groups); };
-    ir::symbolic_shape columns{x.extent(0), groups, g.dims.mul(per_group(x.extent(1)), window),
+    ir::symbolic_shape columns{x.extent(0), groups, g.dims.mul(inputs, window),
                                g.dims.mul(height, width)};
-    ir::symbolic_shape filters{groups, per_group(w.extent(0)), g.dims.mul(w.extent(1), window)};
-    if (options.groups == 1) {
+    ir::symbolic_shape filters{groups, g.dims.floor_div(w.extent(0), groups),
+                               g.dims.mul(w.extent(1), window)};
+    if (!grouped) {
       columns.erase(columns.begin() + 1);
       filters.erase(filters.begin());
     }

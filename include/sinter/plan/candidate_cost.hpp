@@ -26,6 +26,10 @@ inline constexpr double gathered_share = 0.35;
 // What adding up the lanes of a dot product takes, in multiply-adds of f32.
 inline constexpr double dot_ending = 64;
 
+// What multiplying by windows where they are takes of what it takes by packed ones: most registers
+// of them cross lines.
+inline constexpr double window_share = 1.2;
+
 // Nanoseconds for bringing an operand of a product into the kernel's order.
 inline double packing_work(const value_class& operand, const machine& m) {
   return m.packed_element * operand.elements;
@@ -234,9 +238,7 @@ class candidate_cost {
 
   // How the product that form f of v is reads its operands.
   product_reading reading(const candidate& c, int v, const form& f) const {
-    const bool gathers = c.gathered[1] >= 0;
-    if (c.gathered[0] >= 0 || (gathers && !has_runs(c.gathered[1], f)) ||
-        std::ranges::any_of(c.packed, [](int value) { return value >= 0; }))
+    if (c.gathered[0] >= 0 || std::ranges::any_of(c.packed, [](int value) { return value >= 0; }))
       return product_reading::packed;
     const ir::symbolic_shape& shape = g_[v].shape;
     const std::size_t rank = shape.size();
@@ -249,16 +251,19 @@ class candidate_cost {
           std::ranges::any_of(resolve(g_, f.operands[side]).steps, scatters_last_axis);
       return turned != (g_.payload(f).attributes[side] != 0);
     };
-    const product_reading found =
-        reading_of(rows, columns, g_.depth_of(f), transposed(0), gathers || transposed(1));
-    return gathers && found != product_reading::dots ? product_reading::packed : found;
+    if (c.gathered[1] >= 0)
+      return reading_of_gathered(rows, columns, g_.depth_of(f), transposed(0),
+                                 runs_of(c.gathered[1], f));
+    return reading_of(rows, columns, g_.depth_of(f), transposed(0), transposed(1));
   }
-  // Do rows of the depth of a product's right side, gathered from this view, lie in runs?
-  bool has_runs(int view, const form& f) const {
+  // What lies in runs of a product's right side, gathered from this view.
+  gathered_runs runs_of(int view, const form& f) const {
     const ir::symbolic_shape& shape = g_[view].shape;
     const auto directions = directions_of(shape, resolve(g_, view).steps);
-    return g_.payload(f).attributes[1] != 0 && directions && directions->back().step == 1 &&
-           g_.extent(shape.back()) >= least_dot_run;
+    if (!directions || directions->back().step != 1 || g_.extent(shape.back()) < least_run)
+      return {};
+    const bool transposed = g_.payload(f).attributes[1] != 0;
+    return {.along_columns = !transposed, .along_depth = transposed};
   }
   bool packs(const candidate& c, int v, const form& f) const {
     return reading(c, v, f) == product_reading::packed;
@@ -282,21 +287,29 @@ class candidate_cost {
            static_cast<double>(computed_columns(columns, product.type));
   }
 
-  double body_work(const candidate& c, int v, const form& f) const {
-    if (f.fused < 0 && f.code == ir::op::matmul) {
-      const value_class& a = g_[f.operands[0]];
-      const double k = static_cast<double>(g_.depth_of(f));
-      const value_class& b = g_[shares_right(f) ? resolve(g_, f.operands[1]).base : f.operands[1]];
-      const double multiplying = 2 * machine_.flop * k * width_factor(g_[v].type);
-      switch (reading(c, v, f)) {
-        case product_reading::packed:
-          return multiplying * computed_elements(g_[v]) + packing_work(a, machine_) +
-                 packing_work(b, machine_);
-        case product_reading::dots:
-          return (multiplying + 2 * machine_.flop * dot_ending) * g_[v].elements;
-        default: return multiplying * computed_elements(g_[v]);
-      }
+  double product_work(const candidate& c, int v, const form& f) const {
+    const value_class& a = g_[f.operands[0]];
+    const value_class& b = g_[shares_right(f) ? resolve(g_, f.operands[1]).base : f.operands[1]];
+    const value_class& product = g_[v];
+    const double multiplying =
+        2 * machine_.flop * static_cast<double>(g_.depth_of(f)) * width_factor(product.type);
+    switch (reading(c, v, f)) {
+      case product_reading::packed:
+        return multiplying * computed_elements(product) + packing_work(a, machine_) +
+               packing_work(b, machine_);
+      case product_reading::dots:
+        return (multiplying + 2 * machine_.flop * dot_ending) * product.elements;
+      default: break;
     }
+    if (c.gathered[1] < 0) return multiplying * computed_elements(product);
+    // A register holds a part of one run.
+    const std::int64_t run = std::max<std::int64_t>(1, g_.extent(g_[c.gathered[1]].shape.back()));
+    return multiplying * product.elements * window_share *
+           static_cast<double>(computed_columns(run, product.type)) / static_cast<double>(run);
+  }
+
+  double body_work(const candidate& c, int v, const form& f) const {
+    if (f.fused < 0 && f.code == ir::op::matmul) return product_work(c, v, f);
     if (v == c.second)  // a difference and a square: its sum counts elsewhere
       return 2 * machine_.unit_work * width_factor(g_[v].type) * g_[c.pair.x].elements;
     const bool reduces = f.fused < 0 && ir::info(f.code).kind == ir::kind::reduction;

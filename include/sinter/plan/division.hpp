@@ -119,9 +119,6 @@ inline constexpr std::int64_t most_few_rows = 32, in_place_rows = 64, in_place_c
 /// being stored transposed, as dot products.
 enum class product_reading : std::uint8_t { packed, in_place, few_rows, dots };
 
-/// Elements of a gathered row that lie one behind the other, of which a dot product is worth while.
-inline constexpr std::int64_t least_dot_run = 8;
-
 /// Of `rows` x `columns` results. To add up the lanes of a dot product takes as long as 64 elements
 /// of it, to pack an element of the other side as long as 10 products of it: of [64,64] stored
 /// transposed 4 rows take 0.36 µs instead of 0.43, 8 rows 0.61 instead of 0.55, of [768,768] 2 rows
@@ -141,6 +138,23 @@ constexpr product_reading reading_of(std::int64_t rows, std::int64_t columns, st
   if (rows <= most_few_rows) return few_rows;
   const bool stays_near = columns <= in_place_elements / std::max<std::int64_t>(1, depth);
   return rows <= in_place_rows && stays_near ? in_place : packed;
+}
+
+/// Which elements of a gathered right side lie one behind the other, in runs of at least least_run.
+struct gathered_runs {
+  bool along_columns = false, along_depth = false;
+};
+inline constexpr std::int64_t least_run = 8;
+
+/// The same where the right side is gathered: few rows are worth no packing.
+constexpr product_reading reading_of_gathered(std::int64_t rows, std::int64_t columns,
+                                              std::int64_t depth, bool transposed_left,
+                                              gathered_runs runs) {
+  using enum product_reading;
+  if (runs.along_depth && reading_of(rows, columns, depth, transposed_left, true) == dots &&
+      !transposed_left)
+    return dots;
+  return runs.along_columns && rows <= most_few_rows ? in_place : packed;
 }
 
 /// Rows of a block of products of m rows: `rows`, or a little more where the smallest block could

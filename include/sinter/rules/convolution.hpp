@@ -18,9 +18,15 @@ namespace sinter::inline SINTER_ABI::rules {
 namespace convolution {
 
 // What the front end writes of the windows of images (expr/convolution.hpp): axes
-// [n, channels, rows of a window, rows, columns of a window, columns], and then both of the window
-// before both of the image.
-inline constexpr std::array<std::int64_t, 6> windows_first{0, 1, 2, 4, 3, 5};
+// [n, channels, rows of a window, rows, columns of a window, columns], the channels being two axes
+// where there are groups, and then both of the window before both of the image. `plane`: the first
+// axis behind the channels.
+inline std::vector<std::int64_t> windows_first(std::int64_t plane) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t axis = 0; axis < plane; ++axis) out.push_back(axis);
+  for (std::int64_t axis : {0, 2, 1, 3}) out.push_back(plane + axis);
+  return out;
+}
 
 // One direction of the image: size of a window, steps between its elements, and the places of the
 // gradient's image that are wanted, of which the product had `count`.
@@ -38,18 +44,16 @@ struct direction {
 inline bool is_padding(dim d) { return d.is_constant() && d.constant() >= 0; }
 
 // weights [1, groups, outputs, inputs * window] and gradient [n, groups, outputs, places], without
-// the axis of groups where there is one. `taken`: the shape of the windows, both of the window
-// first.
-inline ir::value transposed(ir::graph& g, ir::value weights, ir::value gradient,
-                            const symbolic_shape& taken, const direction& vertical,
-                            const direction& horizontal) {
+// the axis of groups where there is one. `inputs`: of a group.
+inline ir::value transposed(ir::graph& g, ir::value weights, ir::value gradient, dim inputs,
+                            const direction& vertical, const direction& horizontal) {
   ir::dim_table& dims = g.dims;
   const auto [top, bottom] = vertical.padding(dims);
   const auto [left, right] = horizontal.padding(dims);
   const bool grouped = gradient.rank() == 4;
-  const dim groups = grouped ? gradient.extent(1) : dim(1),
+  const int plane = grouped ? 3 : 2;
+  const dim n = gradient.extent(0), groups = grouped ? gradient.extent(1) : dim(1),
             outputs = gradient.extent(gradient.rank() - 2),
-            inputs = dims.floor_div(taken[1], groups),
             window = dims.mul(vertical.size, horizontal.size);
   const auto in_groups = [&](symbolic_shape shape, std::size_t at) {
     if (grouped) shape.insert(shape.begin() + at, groups);
@@ -62,48 +66,70 @@ inline ir::value transposed(ir::graph& g, ir::value weights, ir::value gradient,
   const ir::value exchanged = grouped
                                   ? ir::permute(filters, std::array<std::int64_t, 5>{0, 2, 1, 3, 4})
                                   : ir::permute(filters, std::array<std::int64_t, 4>{1, 0, 2, 3});
-  const ir::value image = ir::reshape(
-      gradient, {taken[0], dims.mul(groups, outputs), vertical.count, horizontal.count});
-  const ir::value padded =
-      ir::pad(image, {dim(0), dim(0), top, left}, {dim(0), dim(0), bottom, right});
-  const ir::value rows = ir::windows(padded, 2, vertical.size, 1, vertical.dilation);
-  const ir::value both =
-      ir::permute(ir::windows(rows, 4, horizontal.size, 1, horizontal.dilation), windows_first);
-  const dim height = both.extent(4), width = both.extent(5), depth = dims.mul(outputs, window);
+  const ir::value image =
+      ir::reshape(gradient, in_groups({n, outputs, vertical.count, horizontal.count}, 1));
+  symbolic_shape before{dim(0), dim(0), top, left}, behind{dim(0), dim(0), bottom, right};
+  if (grouped)
+    for (symbolic_shape* side : {&before, &behind}) side->insert(side->begin(), dim(0));
+  const ir::value padded = ir::pad(image, before, behind);
+  const ir::value rows = ir::windows(padded, plane, vertical.size, 1, vertical.dilation);
+  const ir::value both = ir::permute(
+      ir::windows(rows, plane + 2, horizontal.size, 1, horizontal.dilation), windows_first(plane));
+  const dim height = both.extent(plane + 2), width = both.extent(plane + 3),
+            depth = dims.mul(outputs, window);
   const ir::value product =
       ir::matmul(ir::reshape(exchanged, in_groups({inputs, depth}, 0)),
-                 ir::reshape(both, in_groups({taken[0], depth, dims.mul(height, width)}, 1)));
-  return ir::reshape(product, {taken[0], taken[1], height, width});
+                 ir::reshape(both, in_groups({n, depth, dims.mul(height, width)}, 1)));
+  return ir::reshape(product, in_groups({n, inputs, height, width}, 1));
 }
 
-// ([slice[?s]] (sum_windows[?v] (sum_windows[?h] (permute[?p] (reshape[?r] (matmul[?t] ?w ?g))))))
-template <bool Sliced>
+// ([slice[?s]] [(reshape[?q]] (sum_windows[?v] (sum_windows[?h] (permute[?p] (reshape[?r]
+// (matmul[?t] ?w ?g))))))); cut out is the image, of which channels are one axis.
+template <bool Sliced, bool Joined = false>
 std::optional<class_id> transposed_convolution(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   const ir::value weights = side["?w"], gradient = side["?g"], root = side.root();
   const auto vertical_numbers = side.attributes("?v"), horizontal_numbers = side.attributes("?h");
   const auto taken_dims = side.payload_dims("?r");
-  const auto order = side.attributes("?p");
   const int rank = gradient.rank();
-  if (taken_dims.size() != 6 || rank < 3 || rank > 4 || weights.rank() != rank ||
-      !(weights.extent(0) == dim(1)) || side.attributes("?t") != std::vector<std::int64_t>{1, 0} ||
-      !std::ranges::equal(order, windows_first))
+  if (rank < 3 || rank > 4 || weights.rank() != rank || !(weights.extent(0) == dim(1)) ||
+      side.attributes("?t") != std::vector<std::int64_t>{1, 0})
     return std::nullopt;
-  if (rank == 4 && !(weights.extent(1) == gradient.extent(1))) return std::nullopt;
-  if (vertical_numbers[0] != 2 || vertical_numbers[1] != 1 || horizontal_numbers[0] != 4 ||
-      horizontal_numbers[1] != 1)
+  const bool grouped = rank == 4;
+  if (Sliced && grouped != Joined) return std::nullopt;
+  const std::int64_t plane = grouped ? 3 : 2;
+  if (taken_dims.size() != static_cast<std::size_t>(plane) + 4 ||
+      !std::ranges::equal(side.attributes("?p"), windows_first(plane)))
     return std::nullopt;
   const symbolic_shape taken(taken_dims.begin(), taken_dims.end());
-  direction vertical{taken[2], taken[4], dim(0), side.payload_dims("?v")[0], vertical_numbers[2]};
-  direction horizontal{taken[3], taken[5], dim(0), side.payload_dims("?h")[0],
+  if (grouped && !(weights.extent(1) == gradient.extent(1) && taken[1] == gradient.extent(1)))
+    return std::nullopt;
+  if (vertical_numbers[0] != plane || vertical_numbers[1] != 1 ||
+      horizontal_numbers[0] != plane + 2 || horizontal_numbers[1] != 1)
+    return std::nullopt;
+  const dim inputs = taken[static_cast<std::size_t>(plane) - 1];
+  const auto of_taken = [&](std::int64_t axis) {
+    return taken[static_cast<std::size_t>(plane + axis)];
+  };
+  direction vertical{of_taken(0), of_taken(2), dim(0), side.payload_dims("?v")[0],
+                     vertical_numbers[2]};
+  direction horizontal{of_taken(1), of_taken(3), dim(0), side.payload_dims("?h")[0],
                        horizontal_numbers[2]};
   if constexpr (Sliced) {
     const auto cut = side.payload_dims("?s");
+    if (cut.size() != 8) return std::nullopt;
     for (std::int64_t step : side.attributes("?s"))
       if (step != 1) return std::nullopt;
-    for (std::size_t axis = 0; axis < 2; ++axis)
-      if (!(cut[2 * axis] == dim(0)) || !(root.extent(static_cast<int>(axis)) == taken[axis]))
+    dim channels = inputs;
+    if constexpr (Joined) {
+      const auto joined = side.payload_dims("?q");
+      if (joined.size() != 4 || !(joined[2] == vertical.stop) || !(joined[3] == horizontal.stop))
         return std::nullopt;
+      channels = joined[1];
+    }
+    if (!(cut[0] == dim(0)) || !(cut[2] == dim(0)) || !(root.extent(0) == taken[0]) ||
+        !(root.extent(1) == channels))
+      return std::nullopt;
     vertical.start = cut[4];
     vertical.stop = cut[5];
     horizontal.start = cut[6];
@@ -112,7 +138,9 @@ std::optional<class_id> transposed_convolution(tensor_egraph& graph, const tenso
   for (const direction& each : {vertical, horizontal})
     for (dim zeros : each.padding(side.dims()))
       if (!is_padding(zeros)) return std::nullopt;
-  return side.finish(transposed(side.terms(), weights, gradient, taken, vertical, horizontal));
+  ir::value image = transposed(side.terms(), weights, gradient, inputs, vertical, horizontal);
+  if (Joined) image = ir::reshape(image, root.shape());
+  return side.finish(image);
 }
 
 }  // namespace convolution
@@ -127,6 +155,9 @@ inline rule_table convolution_rules() {
                    convolution::transposed_convolution<false>});
     out.push_back({"transposed-convolution", phase::improve, rounding::reassociates,
                    "(slice[?s] " + whole + ")", convolution::transposed_convolution<true>});
+    out.push_back({"transposed-convolution", phase::improve, rounding::reassociates,
+                   "(slice[?s] (reshape[?q] " + whole + "))",
+                   convolution::transposed_convolution<true, true>});
   }
   return out;
 }
