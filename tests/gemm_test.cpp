@@ -55,11 +55,13 @@ void check_shape(std::int64_t m, std::int64_t n, std::int64_t k) {
   aligned_workspace workspace(exec::gemm_workspace_bytes(sn::dtype_of<T>, m, n, k));
   for (const bool transpose_a : {false, true})
     for (const bool transpose_b : {false, true})
-      for (const auto& [reading, accumulate] :
+      for (const auto& each :
            {std::pair(reading_kind::packed, false), std::pair(reading_kind::packed, true),
             std::pair(reading_kind::in_place, false), std::pair(reading_kind::in_place, true),
             std::pair(reading_kind::few_rows, false), std::pair(reading_kind::few_rows, true),
             std::pair(reading_kind::dots, false), std::pair(reading_kind::dots, true)}) {
+        const reading_kind reading = each.first;
+        const bool accumulate = each.second;
         const bool dots = reading == reading_kind::dots;
         if (reading != reading_kind::packed && transpose_b != dots) continue;
         if (dots && transpose_a) continue;

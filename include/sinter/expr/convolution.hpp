@@ -117,7 +117,7 @@ struct convolution_function {
 /// convolution. shape_error, in the name of windows, reshape or matmul, for other ranks than 4, if
 /// the channels do not fit, if a window is empty or larger than the padded image, for a stride,
 /// dilation or number of groups below 1, and for negative padding. The product of floats gathers
-/// windows from the padded image as it packs them: nothing of their size is stored.
+/// windows from the padded image, as it packs or multiplies them: nothing of their size is stored.
 template <Operand X, Operand Weights>
 constexpr auto conv2d(X&& x, Weights&& weights, const convolution_options& options = {}) {
   return sinter::apply(detail::convolution_function{options}, std::forward<X>(x),

@@ -25,7 +25,7 @@ struct candidate {
   cut inside;                  // tile, column, matmul, streamed: what is computed and what is read
   weighted_sum weighted;       // streamed; `inside` is a cut of its scores
   computed_operands computed;  // streamed
-  // matmul: the views that operands of its product are gathered from as they are packed, or -1.
+  // matmul: the views that operands of its product are gathered from, or -1.
   std::array<int, 2> gathered{-1, -1};
   // matmul: the values of the right sides of its products, if they are packed once.
   std::array<int, 2> packed{-1, -1};
