@@ -21,11 +21,6 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
-template <Floating T, int Count>
-struct row_pointers {
-  const T* row[std::size_t{Count}];
-};
-
 /// Rows of elements in runs, of which each begins `step` behind the one before; a row that lies in
 /// one piece is one run, or several whose step is their length. From row to row it is `stride`
 /// elements, or rows are the positions from `first` on through `axes`.
@@ -42,15 +37,12 @@ struct stored_rows {
     out.from += run * step + p;
     return out;
   }
-  /// Rows from row i on; behind the last one it comes again.
-  template <int Count>
-  row_pointers<T, Count> pointers(std::int64_t i) const {
-    row_pointers<T, Count> out;
-    for (int r = 0; r < Count; ++r) {
+  /// Where rows from row i on begin; behind the last one it comes again.
+  void place(std::int64_t i, std::int64_t rows, const T** out) const {
+    for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t row = std::min(i + r, count - 1);
-      out.row[r] = from + (axes.empty() ? row * stride : place_of(axes, first + row));
+      out[r] = from + (axes.empty() ? row * stride : place_of(axes, first + row));
     }
-    return out;
   }
 };
 
@@ -73,27 +65,30 @@ constexpr int rows_beside_few(int few) { return std::min(8, dot_sums / few); }
 /// stay in L1. (With 512, 8 rows by [768,768] take 1.1 times as long.)
 inline constexpr std::int64_t dot_depth = 1024;
 
-/// `sums[i * Many + j]` becomes the dot product of row i of `few` and row j of `many`, of so many
-/// runs of `length` elements; there is room for whole registers. All are added up in one order:
-/// register by register, then the halves of what came of it, the quarters, ...
+/// `sums[i * Many + j]` becomes the dot product of row i of `few` and row j of `many`, which begin
+/// there, of so many runs of `length` elements; there is room for whole registers. All are added up
+/// in one order: register by register, then the halves of what came of it, the quarters, ...
 template <int Few, int Many, Floating T>
-[[gnu::noinline]] void dot_tile(std::int64_t runs, std::int64_t length,
-                                const row_pointers<T, Few>& few, std::int64_t few_step,
-                                const row_pointers<T, Many>& many, std::int64_t many_step,
+[[gnu::noinline]] void dot_tile(std::int64_t runs, std::int64_t length, const T* const* few,
+                                std::int64_t few_step, const T* const* many, std::int64_t many_step,
                                 T* sums) {
   constexpr int registers = planning::whole_units(Few * Many, lanes<T>);
   simd<T> sum[std::size_t{registers}];
 #pragma GCC unroll 16
   for (int i = 0; i < registers; ++i) sum[i] = simd<T>(T(0));
-  row_pointers<T, Few> left = few;
-  row_pointers<T, Many> right = many;
+  const T* left[std::size_t{Few}];
+  const T* right[std::size_t{Many}];
+#pragma GCC unroll 4
+  for (int i = 0; i < Few; ++i) left[i] = few[i];
+#pragma GCC unroll 8
+  for (int j = 0; j < Many; ++j) right[j] = many[j];
   const auto add = [&](auto load_from) {
     simd<T> x[std::size_t{Few}];
 #pragma GCC unroll 4
-    for (int i = 0; i < Few; ++i) x[i] = keep<T>(load_from(left.row[i]));
+    for (int i = 0; i < Few; ++i) x[i] = keep<T>(load_from(left[i]));
 #pragma GCC unroll 8
     for (int j = 0; j < Many; ++j) {
-      const simd<T> y = keep<T>(load_from(right.row[j]));
+      const simd<T> y = keep<T>(load_from(right[j]));
 #pragma GCC unroll 4
       for (int i = 0; i < Few; ++i) sum[i * Many + j] = fma<T>(x[i], y, sum[i * Many + j]);
     }
@@ -105,9 +100,9 @@ template <int Few, int Many, Floating T>
     if (p < length) add([&](const T* row) { return load_part<T>(row + p, length - p, T(0)); });
     if (--runs == 0) break;
 #pragma GCC unroll 4
-    for (int i = 0; i < Few; ++i) left.row[i] += few_step;
+    for (int i = 0; i < Few; ++i) left[i] += few_step;
 #pragma GCC unroll 8
-    for (int j = 0; j < Many; ++j) right.row[j] += many_step;
+    for (int j = 0; j < Many; ++j) right[j] += many_step;
   }
 #pragma GCC unroll 8
   for (int i = 0; i < registers; i += lanes<T>) {
@@ -141,15 +136,19 @@ void add_dots(std::int64_t runs, std::int64_t length, const stored_rows<T>& few,
               const stored_rows<T>& many, const dot_target<T>& c) {
   constexpr int beside = rows_beside_few(Few);
   T sums[std::size_t{planning::whole_units(Few * beside, lanes<T>)}];
-  const auto first = few.template pointers<Few>(0);
-  for (std::int64_t j = 0; j < many.count; j += beside) {
-    const auto passing = many.template pointers<beside>(j);
-    const std::int64_t columns = std::min<std::int64_t>(beside, many.count - j);
-    for (std::int64_t i = 0; i < few.count; i += Few) {
-      dot_tile<Few, beside, T>(runs, length, i == 0 ? first : few.template pointers<Few>(i),
-                               few.step, passing, many.step, sums);
-      write_dots<beside>(std::min<std::int64_t>(Few, few.count - i), columns, sums, c,
-                         c.to + i * c.few + j * c.many);
+  const T* left[std::size_t{planning::most_few_rows}];
+  const T* right[std::size_t{beside}];
+  for (std::int64_t first = 0; first < few.count; first += planning::most_few_rows) {
+    const std::int64_t rows = std::min(planning::most_few_rows, few.count - first);
+    few.place(first, planning::whole_units(rows, Few), left);
+    for (std::int64_t j = 0; j < many.count; j += beside) {
+      many.place(j, beside, right);
+      const std::int64_t columns = std::min<std::int64_t>(beside, many.count - j);
+      for (std::int64_t i = 0; i < rows; i += Few) {
+        dot_tile<Few, beside, T>(runs, length, left + i, few.step, right, many.step, sums);
+        write_dots<beside>(std::min<std::int64_t>(Few, rows - i), columns, sums, c,
+                           c.to + (first + i) * c.few + j * c.many);
+      }
     }
   }
 }

@@ -44,29 +44,37 @@ struct tile_target {
   }
 };
 
-/// Rows [0, R) of `left`, which gives an element by its row and its place in the depth, times W
-/// registers of columns of `right`, which gives registers so. Of the last register `rest` lanes
-/// belong to C. Loops that are not unrolled here leave the sums in memory, and with 16 registers
-/// GCC loads columns again for each row unless they are kept: 61 instead of 81 GFLOP/s (Zen 3).
+/// The sums of rows [0, R) of `left`, which gives an element by its row and its place in the depth,
+/// times W registers of columns of `right`, which gives registers so. Loops that are not unrolled
+/// here leave the sums in memory, and with 16 registers GCC loads columns again for each row unless
+/// they are kept: 61 instead of 81 GFLOP/s (Zen 3).
 template <int R, int W, Floating T, class Left, class Right>
-[[gnu::always_inline]] inline void multiply_one_tile(std::int64_t depth, Left left, Right right,
-                                                     tile_target<T> c, std::int64_t rest) {
-  simd<T> sum[std::size_t{R}][std::size_t{W}];
+[[gnu::always_inline]] inline void sum_tile(std::int64_t depth, const Left& left,
+                                            const Right& right, simd<T> (&sum)[R][W]) {
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
-#pragma GCC unroll 3
+#pragma GCC unroll 8
     for (int w = 0; w < W; ++w) sum[r][w] = simd<T>(T(0));
   for (std::int64_t p = 0; p < depth; ++p) {
     simd<T> columns[std::size_t{W}];
-#pragma GCC unroll 3
+#pragma GCC unroll 8
     for (int w = 0; w < W; ++w) columns[w] = keep<T>(right(p, w, w + 1 == W));
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       const simd<T> element(left(r, p));
-#pragma GCC unroll 3
+#pragma GCC unroll 8
       for (int w = 0; w < W; ++w) sum[r][w] = fma<T>(element, columns[w], sum[r][w]);
     }
   }
+}
+
+/// These sums, of neighbouring columns, to where they belong: of the last register `rest` lanes
+/// belong to C.
+template <int R, int W, Floating T, class Left, class Right>
+[[gnu::always_inline]] inline void multiply_one_tile(std::int64_t depth, Left left, Right right,
+                                                     tile_target<T> c, std::int64_t rest) {
+  simd<T> sum[std::size_t{R}][std::size_t{W}];
+  sum_tile<R, W, T>(depth, left, right, sum);
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 3

@@ -34,23 +34,13 @@ template <int R, int W, Floating T>
   simd<T> sum[std::size_t{R}][std::size_t{W}];
   column_segment<T> at[std::size_t{W}];
 #pragma GCC unroll 8
-  for (int w = 0; w < W; ++w) {
-    at[w] = segments[w];
-#pragma GCC unroll 8
-    for (int i = 0; i < R; ++i) sum[i][w] = simd<T>(T(0));
-  }
-  for (std::int64_t p = 0; p < depth; ++p) {
-    simd<T> columns[std::size_t{W}];
-#pragma GCC unroll 8
-    for (int w = 0; w < W; ++w)
-      columns[w] = keep<T>(load_part<T>(at[w].from + offsets[p], at[w].count, T(0)));
-#pragma GCC unroll 8
-    for (int i = 0; i < R; ++i) {
-      const simd<T> element(a(i, p));
-#pragma GCC unroll 8
-      for (int w = 0; w < W; ++w) sum[i][w] = fma<T>(element, columns[w], sum[i][w]);
-    }
-  }
+  for (int w = 0; w < W; ++w) at[w] = segments[w];
+  sum_tile<R, W, T>(
+      depth, a,
+      [&](std::int64_t p, int w, bool) {
+        return load_part<T>(at[w].from + offsets[p], at[w].count, T(0));
+      },
+      sum);
 #pragma GCC unroll 8
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 8
