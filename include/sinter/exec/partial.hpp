@@ -13,6 +13,13 @@
 
 namespace sinter::inline SINTER_ABI::exec {
 
+/// Does a part of a register take no longer than all of it?
+#if defined(__AVX512F__)
+inline constexpr bool has_masked_moves = true;
+#else
+inline constexpr bool has_masked_moves = false;
+#endif
+
 namespace detail {
 
 // By value: GCC 12 keeps what std::clamp refers to in memory.

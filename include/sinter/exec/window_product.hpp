@@ -19,52 +19,81 @@ namespace sinter::inline SINTER_ABI::exec {
 namespace detail {
 
 /// At most a register of columns that lie one behind the other in every row of the right side:
-/// where they begin in its first row, and in the result.
+/// where the register begins in its first row, and where the columns, which are `count` lanes from
+/// lane `first` on, begin in the result.
 template <Floating T>
 struct column_segment {
   const T* from;
-  std::int64_t column, count;
+  std::int64_t column, count, first = 0;
 };
 
-/// R rows of `a` by W segments, of which row p lies offsets[p] elements behind the first.
-template <int R, int W, Floating T>
+/// Lanes of R registers behind each other, to the columns of a segment.
+template <int R, Floating T>
+[[gnu::noinline]] void put_lanes(const T* from, column_segment<T> columns, tile_target<T> c) {
+  for (int i = 0; i < R; ++i, from += lanes<T>) {
+    T* const to = c.at(i, columns.column).to;
+    for (std::int64_t lane = 0; lane < columns.count; ++lane)
+      to[lane] = c.add ? to[lane] + from[columns.first + lane] : from[columns.first + lane];
+  }
+}
+
+/// R rows of `a` by W segments, of which row p lies offsets[p] elements behind the first. `Whole`:
+/// all lanes may be read.
+template <int R, int W, bool Whole, Floating T>
 [[gnu::noinline]] void multiply_segments(std::int64_t depth, placed_matrix<T> a,
                                          const column_segment<T>* segments,
                                          const std::int64_t* offsets, tile_target<T> c) {
   simd<T> sum[std::size_t{R}][std::size_t{W}];
-  column_segment<T> at[std::size_t{W}];
+  const T* from[std::size_t{W}];
+  std::int64_t count[std::size_t{W}];
 #pragma GCC unroll 8
-  for (int w = 0; w < W; ++w) at[w] = segments[w];
+  for (int w = 0; w < W; ++w) from[w] = segments[w].from, count[w] = segments[w].count;
   sum_tile<R, W, T>(
       depth, a,
       [&](std::int64_t p, int w, bool) {
-        return load_part<T>(at[w].from + offsets[p], at[w].count, T(0));
+        const T* const at = from[w] + offsets[p];
+        return Whole ? load<T>(at) : load_part<T>(at, count[w], T(0));
       },
       sum);
+  if constexpr (has_masked_moves) {
 #pragma GCC unroll 8
-  for (int i = 0; i < R; ++i)
+    for (int i = 0; i < R; ++i)
+#pragma GCC unroll 8
+      for (int w = 0; w < W; ++w) {
+        T* const to = c.at(i, segments[w].column).to;
+        store_part<T>(to, count[w],
+                      c.add ? load_part<T>(to, count[w], T(0)) + sum[i][w] : sum[i][w]);
+      }
+  } else {
+    // Whole registers that are not added to go where they belong, the others wait for a loop.
+    alignas(64) T parts[std::size_t{W}][std::size_t{R} * lanes<T>];
+    const auto waits = [&](int w) { return c.add || count[w] < lanes<T>; };
 #pragma GCC unroll 8
     for (int w = 0; w < W; ++w) {
-      T* const to = c.at(i, at[w].column).to;
-      store_part<T>(to, at[w].count,
-                    c.add ? load_part<T>(to, at[w].count, T(0)) + sum[i][w] : sum[i][w]);
+      T* const to = waits(w) ? parts[w] : c.at(0, segments[w].column).to;
+      const std::int64_t stride = waits(w) ? lanes<T> : c.stride;
+#pragma GCC unroll 8
+      for (int i = 0; i < R; ++i) store<T>(to + i * stride, sum[i][w]);
     }
+    for (int w = 0; w < W; ++w)
+      if (waits(w)) put_lanes<R>(parts[w], segments[w], c);
+  }
 }
 
 // Rows from row i on, R at a time, then half as many, and so on.
-template <int R, int W, Floating T>
+template <int R, int W, bool Whole, Floating T>
 void multiply_segment_rows(std::int64_t i, std::int64_t m, std::int64_t depth, placed_matrix<T> a,
                            const column_segment<T>* segments, const std::int64_t* offsets,
                            tile_target<T> c) {
   for (; i + R <= m; i += R)
-    multiply_segments<R, W>(depth, a.from_row(i), segments, offsets, c.at(i, 0));
+    multiply_segments<R, W, Whole>(depth, a.from_row(i), segments, offsets, c.at(i, 0));
   if constexpr (R > 1)
-    if (i < m) multiply_segment_rows<R / 2, W>(i, m, depth, a, segments, offsets, c);
+    if (i < m) multiply_segment_rows<R / 2, W, Whole>(i, m, depth, a, segments, offsets, c);
 }
 
 /// All columns, W segments at a time; of the last ones, which are fewer, one comes several times
 /// without a column.
-template <int R, int W, Floating T>
+template <int R, int W, bool Whole, Floating T>
 void multiply_all_segments(std::int64_t m, std::int64_t n, std::int64_t depth, placed_matrix<T> a,
                            const T* b, const position_runs& runs, std::int64_t first,
                            const std::int64_t* offsets, tile_target<T> c) {
@@ -72,19 +101,30 @@ void multiply_all_segments(std::int64_t m, std::int64_t n, std::int64_t depth, p
   int count = 0;
   const auto multiply = [&] {
     for (int w = count; w < W; ++w) segments[w] = {segments[0].from, segments[0].column, 0};
-    multiply_segment_rows<R, W>(0, m, depth, a, segments, offsets, c);
+    multiply_segment_rows<R, W, Whole>(0, m, depth, a, segments, offsets, c);
     count = 0;
   };
   // Run by run: to find each segment's by division took as long as to multiply a row by nine.
   const T* run = b + first / runs.length * runs.step;
-  for (std::int64_t j = 0, at = first % runs.length; j < n; at = 0, run += runs.step)
-    for (const std::int64_t end = std::min(runs.length, n - j + at); at < end;) {
-      const std::int64_t columns = std::min<std::int64_t>(lanes<T>, end - at);
-      segments[count++] = {run + at, j, columns};
-      at += columns;
-      j += columns;
+  for (std::int64_t j = 0, begin = first % runs.length; j < n; begin = 0, run += runs.step) {
+    const std::int64_t end = std::min(runs.length, n - j + begin);
+    for (std::int64_t at = begin; at < end; at += lanes<T>) {
+      column_segment<T> next{run + at, j + at - begin, std::min<std::int64_t>(lanes<T>, end - at)};
+      if constexpr (Whole) {
+        // Its register begins within the one before. What both have is the same, and is written
+        // twice; but nothing is added twice, or written before the first column.
+        const std::int64_t back = std::max<std::int64_t>(0, at + lanes<T> - runs.length);
+        next.from -= back;
+        if (!c.add && at - back >= begin && at - back + lanes<T> <= end)
+          next.column -= back, next.count = lanes<T>;
+        else
+          next.first = back;
+      }
+      segments[count++] = next;
       if (count == W) multiply();
     }
+    j += end - begin;
+  }
   if (count > 0) multiply();
 }
 
@@ -105,8 +145,14 @@ void multiply_windows(const matrix_product& product, detail::placed_matrix<T> a,
     const std::int64_t depth = std::min(most_depth, product.k - p);
     detail::fill_offsets(axes.rows, axes.first_row + p, depth, offsets);
     const auto multiply = [&]<int R, int W>() {
-      detail::multiply_all_segments<R, W>(product.m, product.n, depth, a.from_column(p), b, runs,
-                                          axes.first_column, offsets, c);
+      const auto all = [&]<bool Whole>() {
+        detail::multiply_all_segments<R, W, Whole>(product.m, product.n, depth, a.from_column(p), b,
+                                                   runs, axes.first_column, offsets, c);
+      };
+      if constexpr (!has_masked_moves) {
+        if (runs.length >= lanes<T>) return all.template operator()<true>();
+      }
+      all.template operator()<false>();
     };
     // Two rows need more columns beside them to hide how long a multiply-add takes.
     if (product.m <= 2)
