@@ -74,11 +74,24 @@ void check_kernel(const planning::winograd_extents& of, layout lies, double tole
 
   constexpr exec::winograd_kernels kernels = exec::winograd_of<T>();
   const planning::winograd_blocks blocks = planning::divide_winograd(of, sizeof(T), kernels.units);
+  const std::int64_t elements = 9 * of.channels;
+  std::vector<T> columns(filters.size());
+  for (std::int64_t f = 0; f < of.filters; ++f)
+    for (std::int64_t e = 0; e < elements; ++e)
+      columns[static_cast<std::size_t>(e * of.filters + f)] =
+          filters[static_cast<std::size_t>(f * elements + e)];
+  const std::int64_t size = exec::winograd_filter_elements(of, blocks);
   lines<T> workspace(exec::winograd_workspace_bytes(of, blocks, kernels.units, sizeof(T))),
-      transformed(static_cast<std::size_t>(exec::winograd_filter_elements(of, blocks)) * sizeof(T));
-  for (std::int64_t f = 0; f < of.filters; f += blocks.filters)
-    kernels.filters({of, blocks, filters.data(), 9 * of.channels, 1, f,
-                     std::min(of.filters, f + blocks.filters), transformed.at(), workspace.at()});
+      transformed(static_cast<std::size_t>(size) * sizeof(T)),
+      from_columns(static_cast<std::size_t>(size) * sizeof(T));
+  for (std::int64_t f = 0; f < of.filters; f += blocks.filters) {
+    const std::int64_t last = std::min(of.filters, f + blocks.filters);
+    kernels.filters(
+        {of, blocks, filters.data(), elements, false, f, last, transformed.at(), workspace.at()});
+    kernels.filters(
+        {of, blocks, columns.data(), of.filters, true, f, last, from_columns.at(), workspace.at()});
+  }
+  CHECK(std::equal(transformed.at(), transformed.at() + size, from_columns.at()));
   for (std::int64_t image = 0; image < of.images; image += blocks.images)
     for (std::int64_t y = 0; y < of.height; y += 2 * blocks.tile_rows) {
       std::vector<const void*> from;

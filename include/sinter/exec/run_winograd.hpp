@@ -140,13 +140,11 @@ class winograd_nest {
   }
 
   void transform(const run_memory& memory, std::byte* scratch, std::int64_t first) const {
-    const bool transposed = filters_.transposed();
-    const std::int64_t leading = filters_.leading();
     kernels_.filters({.extents = extents_,
                       .blocks = blocks_,
                       .from = filters_.at(memory, batch_shape_, 0, 0, 0),
-                      .filter_stride = transposed ? 1 : leading,
-                      .element_stride = transposed ? leading : 1,
+                      .leading = filters_.leading(),
+                      .transposed = filters_.transposed(),
                       .first = first,
                       .last = std::min(extents_.filters, first + blocks_.filters),
                       .to = memory.shared + transformed_offset_,
