@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <sinter/exec/copy.hpp>
+#include <sinter/exec/copy_rows.hpp>
 
 namespace copy_test {
 
@@ -82,6 +83,45 @@ TEST_CASE_TEMPLATE("transposes of every ragged shape", T, std::uint8_t, std::uin
                    double) {
   check_transposes<T>(0, 0);  // rows one behind the other, of which few are shuffled
   check_transposes<T>(3, 2);
+}
+
+TEST_CASE("rows of every length are copied, and nothing beside them") {
+  std::vector<std::byte> from(6000);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7 % 251);
+  for (const std::int64_t rows : {0, 1, 2, 5})
+    for (std::int64_t bytes = 0; bytes < 1100; bytes += bytes < 140 ? 1 : 97) {
+      const std::int64_t from_step = bytes + 3, to_step = bytes + 5;
+      std::vector<std::byte> to(static_cast<std::size_t>(rows * to_step) + 80, std::byte{255}),
+          want = to;
+      for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t i = 0; i < bytes; ++i)
+          want[static_cast<std::size_t>(row * to_step + i)] =
+              from[static_cast<std::size_t>(row * from_step + i)];
+      exec::copy_rows(rows, bytes, from.data(), from_step, to.data(), to_step);
+      CHECK(to == want);
+    }
+}
+
+TEST_CASE("a pattern fills exactly its bytes, or rows and at most 15 behind each") {
+  exec::fill_pattern pattern;
+  for (std::size_t i = 0; i < pattern.size(); ++i) pattern[i] = static_cast<std::byte>(i % 4 + 1);
+  for (std::int64_t bytes = 0; bytes < 200; bytes += 4) {
+    std::vector<std::byte> to(260, std::byte{0}), want = to;
+    for (std::int64_t i = 0; i < bytes; ++i)
+      want[static_cast<std::size_t>(i)] = static_cast<std::byte>(i % 4 + 1);
+    exec::fill_bytes(bytes, pattern, to.data());
+    CHECK(to == want);
+    const std::int64_t step = bytes + 15;
+    std::vector<std::byte> several(static_cast<std::size_t>(3 * step) + 1, std::byte{0});
+    exec::fill_rows(3, bytes, pattern, several.data(), step);
+    CHECK(several.back() == std::byte{0});
+    int wrong = 0;
+    for (std::int64_t row = 0; row < 3; ++row)
+      for (std::int64_t i = 0; i < bytes; ++i)
+        wrong +=
+            several[static_cast<std::size_t>(row * step + i)] != static_cast<std::byte>(i % 4 + 1);
+    CHECK(wrong == 0);
+  }
 }
 
 }  // namespace copy_test

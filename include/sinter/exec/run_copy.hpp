@@ -48,8 +48,11 @@ class assemble_nest {
       covered += element_count(block.shape);
       out.include(pieces_[i].bind(at, &block));
     }
-    // The pieces of a concat cover everything; what a pad leaves is filled first.
-    fills_ = covered < count_;
+    // The pieces of a concat cover everything; what a pad leaves is filled first, if its piece
+    // cannot fill it.
+    has_rest_ = covered < count_;
+    fills_ = has_rest_ && (pieces_.size() != 1 ||
+                           !pieces_[0].fill_around(target_.offset, count_, {fill_.data(), size_}));
     return out;
   }
 
@@ -74,8 +77,8 @@ class assemble_nest {
     out.type = type_;
     out.offset = target_.offset;
     out.count = count_;
-    out.fills = fills_;
-    if (fills_) {
+    out.fills = has_rest_;
+    if (has_rest_) {
       out.value.type = type_;
       std::memcpy(&out.value.word, fill_.data(), fill_.size());
     }
@@ -93,7 +96,7 @@ class assemble_nest {
   std::size_t size_ = 0;
   strided_view target_;
   std::int64_t count_ = 0;
-  bool fills_ = false;
+  bool has_rest_ = false, fills_ = false;
 };
 
 // Is `buffer`, if it names the memory of an argument from nest `number` on, read when or after an

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <sinter/exec/bind_tile.hpp>
@@ -15,6 +16,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_rows.hpp>
 #include <sinter/exec/run_tile.hpp>
+#include <sinter/exec/sole_copy.hpp>
 #include <sinter/exec/sole_map.hpp>
 #include <sinter/exec/store_fence.hpp>
 #include <sinter/plan/division.hpp>
@@ -41,7 +43,7 @@ class tile_nest {
     request.destination = destination;
     tile_.bind(at, request);
     divide();
-    if (sole_map_.bind(tile_.program())) return {};
+    if (sole_map_.bind(tile_.program()) || sole_copy_.bind(tile_.program())) return {};
     placed_.bind(tile_.program());
     memory_need out;
     out.per_thread = round_to_lines(tile_.program().scratch_bytes);
@@ -49,6 +51,14 @@ class tile_nest {
       out.shared = round_to_lines(tile_.program().scratch_bytes) +
                    static_cast<std::size_t>(column_tasks_) * bytes_of_part();
     return out;
+  }
+
+  /// Behind bind(): can this, which copies a piece of `count` elements of its target's buffer from
+  /// `begin` on, write `value` to all of those around it as well?
+  bool fill_around(std::int64_t begin, std::int64_t count, std::span<const std::byte> value) {
+    const walk& axes = tile_.program().axes;
+    return !sole_map_.is_bound() && sole_copy_.is_bound() && column_tasks_ == 1 && axes.rows > 0 &&
+           axes.columns > 0 && sole_copy_.fill_around(begin, count, value);
   }
 
   void run(const run_memory& memory) const {
@@ -74,6 +84,9 @@ class tile_nest {
     if (sole_map_.is_bound())
       return for_each_part(first, last,
                            [&](auto... part) { sole_map_.run(memory.bases, {}, part...); });
+    if (sole_copy_.is_bound())
+      return for_each_part(first, last,
+                           [&](auto... part) { sole_copy_.run(memory.bases, part...); });
     if (placed_.is_bound()) return placed_.run(memory.bases, memory.scratch(thread));
     tile_runner runner(p, memory.bases, memory.scratch(thread));
     runner.begin();
@@ -170,8 +183,9 @@ class tile_nest {
 
   const planning::nest* nest_;
   bound_tile tile_;
-  sole_map sole_map_;   // of the bound program, if it is one
-  placed_tile placed_;  // or all of it, if that is one tile
+  sole_map sole_map_;    // of the bound program, if it is one
+  sole_copy sole_copy_;  // or this
+  placed_tile placed_;   // or all of it, if that is one tile
   std::int64_t rows_per_task_ = 1, columns_per_task_ = 1, row_tasks_ = 1, column_tasks_ = 1;
 };
 

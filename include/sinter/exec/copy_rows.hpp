@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Copies rows of bytes that lie apart, and writes between them. (Rows of 28 f32: 1.2 ns each, by
+// memcpy 1.5 to 2.)
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <sinter/support/abi.hpp>
+
+namespace sinter::inline SINTER_ABI::exec {
+
+namespace detail {
+
+// Rows of at least a block: the last block of a row begins within the one before. Were it known
+// that they do not overlap, GCC would call memcpy for the other blocks.
+template <std::size_t Block>
+void copy_blocks(std::int64_t rows, std::int64_t bytes, const std::byte* from,
+                 std::int64_t from_step, std::byte* to, std::int64_t to_step) {
+  const std::int64_t last = bytes - static_cast<std::int64_t>(Block);
+  for (std::int64_t row = 0; row < rows; ++row, from += from_step, to += to_step) {
+    for (std::int64_t i = 0; i < last; i += static_cast<std::int64_t>(Block))
+      std::memcpy(to + i, from + i, Block);
+    std::memcpy(to + last, from + last, Block);
+  }
+}
+
+}  // namespace detail
+
+/// Copies `rows` rows of `bytes` bytes; those of `from` and `to` begin so many bytes after each
+/// other. They must not overlap.
+inline void copy_rows(std::int64_t rows, std::int64_t bytes, const std::byte* from,
+                      std::int64_t from_step, std::byte* to, std::int64_t to_step) {
+  const auto by = [=]<std::size_t Block>() {
+    detail::copy_blocks<Block>(rows, bytes, from, from_step, to, to_step);
+  };
+  if (bytes > 1024) {
+    for (std::int64_t row = 0; row < rows; ++row, from += from_step, to += to_step)
+      std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  } else if (bytes >= 64) {
+    by.template operator()<64>();
+  } else if (bytes >= 32) {
+    by.template operator()<32>();
+  } else if (bytes >= 16) {
+    by.template operator()<16>();
+  } else if (bytes >= 8) {
+    by.template operator()<8>();
+  } else if (bytes >= 4) {
+    by.template operator()<4>();
+  } else if (bytes > 0) {
+    by.template operator()<1>();
+  }
+}
+
+/// The value of an element again and again.
+using fill_pattern = std::array<std::byte, 16>;
+
+/// Writes `bytes` bytes, whole elements, of a pattern.
+inline void fill_bytes(std::int64_t bytes, const fill_pattern& pattern, std::byte* to) {
+  const fill_pattern value = pattern;  // what is written might be it, for all GCC knows
+  const auto by = [&]<std::size_t Block>() {
+    const std::int64_t last = bytes - static_cast<std::int64_t>(Block);
+    for (std::int64_t i = 0; i < last; i += static_cast<std::int64_t>(Block))
+      std::memcpy(to + i, value.data(), Block);
+    std::memcpy(to + last, value.data(), Block);
+  };
+  if (bytes >= 16)
+    by.template operator()<16>();
+  else if (bytes >= 8)
+    by.template operator()<8>();
+  else if (bytes >= 4)
+    by.template operator()<4>();
+  else
+    for (std::int64_t i = 0; i < bytes; ++i) to[i] = value[static_cast<std::size_t>(i)];
+}
+
+/// Writes `bytes` bytes of a pattern, and as many as 15 behind them, to `rows` places that are
+/// `step` bytes apart.
+inline void fill_rows(std::int64_t rows, std::int64_t bytes, const fill_pattern& pattern,
+                      std::byte* to, std::int64_t step) {
+  const fill_pattern value = pattern;
+  for (std::int64_t row = 0; row < rows; ++row, to += step)
+    for (std::int64_t i = 0; i < bytes; i += static_cast<std::int64_t>(value.size()))
+      std::memcpy(to + i, value.data(), value.size());
+}
+
+}  // namespace sinter::inline SINTER_ABI::exec

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Nests that copy rows: pads, concats, slices and permutations of every width, dtype and number of
+// threads, beside loops over elements.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <omp.h>
+
+#include <sinter/sinter.hpp>
+
+namespace copy_nest_test {
+
+namespace sn = sinter;
+
+namespace {
+
+template <class T>
+sn::tensor<T, 3> counted(std::int64_t n, std::int64_t h, std::int64_t w) {
+  sn::tensor<T, 3> out(n, h, w);
+  for (std::int64_t i = 0; i < out.size(); ++i) out.data()[i] = static_cast<T>(i % 120 + 1);
+  return out;
+}
+
+// The result of f(x), into memory that held something else.
+template <class T, class F, class... A>
+sn::tensor<T, 3> result_of(F& f, const sn::shape_vector& shape, const A&... x) {
+  sn::tensor<T, 3> out(shape[0], shape[1], shape[2]);
+  std::fill_n(out.data(), out.size(), T(99));
+  f.into(out)(x...);
+  return out;
+}
+
+struct around {
+  std::int64_t before, after;
+};
+
+template <class T, class F>
+void check_pad(F& f, const sn::tensor<T, 3>& x, around n, around h, around w, T value) {
+  const auto from = x.shape();
+  const auto out = result_of<T>(
+      f, {from[0] + n.before + n.after, from[1] + h.before + h.after, from[2] + w.before + w.after},
+      x);
+  int wrong = 0;
+  for (std::int64_t i = 0; i < out.shape()[0]; ++i)
+    for (std::int64_t j = 0; j < out.shape()[1]; ++j)
+      for (std::int64_t k = 0; k < out.shape()[2]; ++k) {
+        const std::int64_t a = i - n.before, b = j - h.before, c = k - w.before;
+        const bool inside = a >= 0 && a < from[0] && b >= 0 && b < from[1] && c >= 0 && c < from[2];
+        wrong += out(i, j, k) != (inside ? x(a, b, c) : value) ? 1 : 0;
+      }
+  CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("pads of every width", T, float, double, std::int32_t, bool) {
+  auto around_all = sn::fuse([](auto x) { return sn::pad(x, {{1, 2}, {2, 1}, {1, 3}}, 1); });
+  auto images = sn::fuse([](auto x) { return sn::pad(x, {{0, 0}, {1, 1}, {1, 1}}); });
+  auto behind = sn::fuse([](auto x) { return sn::pad(x, {{0, 0}, {0, 3}, {0, 0}}); });
+  auto before = sn::fuse([](auto x) { return sn::pad(x, {{0, 0}, {0, 0}, {40, 0}}); });
+  auto permuted = sn::fuse([](auto x) {
+    return sn::pad(sn::permute(x, {1, 0, 2}), {{0, 0}, {1, 0}, {2, 2}});
+  });
+  for (const int threads : {1, 3}) {
+    omp_set_num_threads(threads);
+    for (const std::int64_t w : {0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 28, 33, 300, 9000})
+      for (const auto& [n, h] : {std::array<std::int64_t, 2>{1, 1}, {0, 4}, {3, 5}, {70, 9}}) {
+        if (n * h * w > 100'000) continue;
+        CAPTURE(n);
+        CAPTURE(h);
+        CAPTURE(w);
+        const auto x = counted<T>(n, h, w);
+        check_pad<T>(around_all, x, {1, 2}, {2, 1}, {1, 3}, T(1));
+        check_pad<T>(images, x, {0, 0}, {1, 1}, {1, 1}, T(0));
+        check_pad<T>(behind, x, {0, 0}, {0, 3}, {0, 0}, T(0));
+        check_pad<T>(before, x, {0, 0}, {0, 0}, {40, 0}, T(0));
+        const auto out = result_of<T>(permuted, {h, n + 1, w + 4}, x);
+        int wrong = 0;
+        for (std::int64_t i = 0; i < h; ++i)
+          for (std::int64_t j = 0; j < n + 1; ++j)
+            for (std::int64_t k = 0; k < w + 4; ++k)
+              wrong += out(i, j, k) != (j > 0 && k >= 2 && k < w + 2 ? x(j - 1, i, k - 2) : T(0));
+        CHECK(wrong == 0);
+      }
+  }
+}
+
+TEST_CASE_TEMPLATE("permutations, concats and slices of rows", T, float, double, std::int32_t) {
+  auto permuted = sn::fuse([](auto x) { return sn::permute(x, {1, 0, 2}); });
+  auto joined = sn::fuse([](auto x, auto y) { return sn::concat(2, x, y); });
+  auto stacked = sn::fuse([](auto x, auto y) { return sn::concat(1, x, y); });
+  for (const int threads : {1, 3}) {
+    omp_set_num_threads(threads);
+    for (const std::int64_t w : {1, 2, 3, 5, 8, 16, 19, 31, 70, 600})
+      for (const auto& [n, h] : {std::array<std::int64_t, 2>{1, 1}, {4, 3}, {65, 8}}) {
+        CAPTURE(n);
+        CAPTURE(h);
+        CAPTURE(w);
+        const auto x = counted<T>(n, h, w), y = counted<T>(n, h, 2 * w), z = counted<T>(n, 2, w);
+        const auto turned = result_of<T>(permuted, {h, n, w}, x);
+        const auto wide = result_of<T>(joined, {n, h, 3 * w}, x, y);
+        const auto high = result_of<T>(stacked, {n, h + 2, w}, x, z);
+        int wrong = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+          for (std::int64_t j = 0; j < h; ++j) {
+            for (std::int64_t k = 0; k < w; ++k) wrong += turned(j, i, k) != x(i, j, k);
+            for (std::int64_t k = 0; k < 3 * w; ++k)
+              wrong += wide(i, j, k) != (k < w ? x(i, j, k) : y(i, j, k - w));
+          }
+          for (std::int64_t j = 0; j < h + 2; ++j)
+            for (std::int64_t k = 0; k < w; ++k)
+              wrong += high(i, j, k) != (j < h ? x(i, j, k) : z(i, j - h, k));
+        }
+        CHECK(wrong == 0);
+      }
+  }
+}
+
+}  // namespace copy_nest_test
