@@ -2,6 +2,7 @@
 // Products that gather their operands from the windows of images: the same bits as from a copy, at
 // sizes beyond one panel, and plans that make no copy.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -226,6 +227,35 @@ TEST_CASE("convolutions of groups make no copy of windows either") {
           CHECK(std::abs(double{y(n, c, i, j)} - one) < 1e-5);
           if (c < 4) CHECK(std::abs(double{z(n, c, i, j)} - three) < 1e-5);
         }
+}
+
+TEST_CASE("many groups at a time, of images of every width, on one thread and several") {
+  auto depthwise =
+      sn::fuse([](auto a, auto k) { return sn::relu(sn::conv2d(a, k, {.groups = 70})); });
+  for (const std::int64_t filters : {1, 2, 5})
+    for (const auto& [h, w] :
+         {std::array<std::int64_t, 2>{3, 3}, {4, 6}, {9, 9}, {7, 12}, {6, 18}, {20, 33}, {5, 70}}) {
+      CAPTURE(filters);
+      CAPTURE(h);
+      CAPTURE(w);
+      const auto x = image(3, 70, h, w), k = image(70 * filters, 1, 3, 3);
+      omp_set_num_threads(1);
+      const sn::tensor<float, 4> y = depthwise(x, k);
+      omp_set_num_threads(3);
+      CHECK(depthwise(x, k) == y);
+      int wrong = 0;
+      for (std::int64_t n = 0; n < 3; ++n)
+        for (std::int64_t f = 0; f < 70 * filters; ++f)
+          for (std::int64_t i = 0; i < h - 2; ++i)
+            for (std::int64_t j = 0; j < w - 2; ++j) {
+              double sum = 0;
+              for (std::int64_t p = 0; p < 9; ++p)
+                sum +=
+                    double{x(n, f / filters, i + p / 3, j + p % 3)} * double{k(f, 0, p / 3, p % 3)};
+              wrong += std::abs(double{y(n, f, i, j)} - std::max(0.0, sum)) > 2e-6 ? 1 : 0;
+            }
+      CHECK(wrong == 0);
+    }
 }
 
 TEST_CASE("convolutions and their gradients make no copy of windows") {

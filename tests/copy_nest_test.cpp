@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Nests that copy rows: pads, concats, slices and permutations of every width, dtype and number of
 // threads, beside loops over elements.
+#include <algorithm>
+#include <array>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include <doctest/doctest.h>
 #include <omp.h>

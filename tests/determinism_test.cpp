@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The same bits on one thread and on two, and on every run; and the same plan on every run.
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -147,6 +149,38 @@ TEST_CASE("dot products have the same bits however many threads share them") {
 }
 
 // Four groups of rows, with a short last one: one thread combines each as soon as it is summed up.
+TEST_CASE("small products of many batches have the same bits however many threads share them") {
+  auto f = sn::fuse([](auto a, auto b) { return sn::relu(sn::matmul(a, b) + 0.5f); });
+  for (const auto& [batch, m, n, k] : {std::array<std::int64_t, 4>{700, 4, 4, 4},
+                                       {1000, 1, 16, 30},
+                                       {300, 3, 1, 64},
+                                       {90, 20, 33, 17},
+                                       {5, 64, 64, 64}}) {
+    CAPTURE(batch);
+    CAPTURE(m);
+    sn::tensor<float, 3> a(batch, m, k), b(batch, k, n);
+    for (std::int64_t i = 0; i < a.size(); ++i)
+      a.data()[i] = 0.002f * static_cast<float>((i * 7919) % 1013 - 500);
+    for (std::int64_t i = 0; i < b.size(); ++i)
+      b.data()[i] = 0.002f * static_cast<float>((i * 6007) % 1009 - 500);
+    omp_set_num_threads(1);
+    const sn::tensor<float, 3> once = f(a, b);
+    for (int threads : {2, 3, 5}) {
+      omp_set_num_threads(threads);
+      CHECK(f(a, b) == once);
+    }
+    double most = 0;
+    for (std::int64_t i = 0; i < batch; ++i)
+      for (std::int64_t r = 0; r < m; ++r)
+        for (std::int64_t c = 0; c < n; ++c) {
+          double sum = 0.5;
+          for (std::int64_t p = 0; p < k; ++p) sum += double{a(i, r, p)} * double{b(i, p, c)};
+          most = std::max(most, std::abs(double{once(i, r, c)} - std::max(0.0, sum)));
+        }
+    CHECK(most < 1e-5);
+  }
+}
+
 TEST_CASE("sums of groups of rows have the same bits however many threads have them") {
   auto f = sn::fuse(
       [](auto x, auto y) { return sn::outputs(2.0f * sn::sum(x * y, 0) + 1.0f, sn::max(x, 0)); });

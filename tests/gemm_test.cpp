@@ -191,6 +191,42 @@ TEST_CASE_TEMPLATE("products of integers", T, std::uint8_t, std::int32_t, std::i
   }
 }
 
+TEST_CASE_TEMPLATE("products behind each other have the bits of single ones", T, float, double,
+                   std::int32_t) {
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1, 1, 1},
+                                {1, 17, 9},
+                                {3, 1, 20},
+                                {4, 5, 3},
+                                {9, 33, 70},
+                                {2, 20, 40}})
+    for (const auto reading : {reading_kind::packed, reading_kind::in_place, reading_kind::few_rows,
+                               reading_kind::dots}) {
+      constexpr std::int64_t count = 3;
+      const bool dots = reading == reading_kind::dots;
+      const std::vector<T> a = some_values<T>(count * (m * k + 2), 1),
+                           b = some_values<T>(count * (n * k + 1), 2);
+      aligned_workspace workspace(exec::gemm_workspace_bytes(sn::dtype_of<T>, m, n, k));
+      std::vector<T> c(static_cast<std::size_t>(count * (m * n + 5)), T(7)), want = c;
+      exec::matrix_product product{
+          m,        n, k,     a.data(),       k, false, b.data(), dots ? k : n, dots,
+          c.data(), n, false, workspace.get()};
+      product.reading = reading;
+      for (std::int64_t i = 0; i < count; ++i) {
+        exec::matrix_product each = product;
+        each.a = a.data() + i * (m * k + 2);
+        each.b = b.data() + i * (n * k + 1);
+        each.c = want.data() + i * (m * n + 5);
+        exec::gemm<T>(each);
+      }
+      product.count = count;
+      product.a_step = m * k + 2;
+      product.b_step = n * k + 1;
+      product.c_step = m * n + 5;
+      exec::gemm<T>(product);
+      CHECK(c == want);
+    }
+}
+
 TEST_CASE("a matrix that was packed before gives the same bits") {
   // More columns than a panel, more depth than a piece, and a vector, which reads b itself.
   for (const auto& extents : {std::array<std::int64_t, 3>{8, 50, 20},

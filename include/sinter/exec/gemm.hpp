@@ -287,6 +287,10 @@ void product_of_rows(const matrix_product& product) {
                       {static_cast<T*>(product.c), product.ldc, 1, product.accumulate});
 }
 
+inline bool is_by_windows(const matrix_product& product) {
+  return product.reading == planning::product_reading::in_place && product.gathered_b.any();
+}
+
 template <Floating T>
 void product_in_place(const matrix_product& product) {
   using planning::product_reading;
@@ -351,6 +355,17 @@ void gemm(const matrix_product& product) {
     if (product.pack_a_into != nullptr) return detail::pack_whole_a<T>(product);
   }
   if (product.m <= 0 || product.n <= 0) return;
+  if (product.count > 1 && !detail::is_by_windows(product)) {
+    matrix_product each = product;
+    each.count = 1;
+    for (std::int64_t i = 0; i < product.count; ++i) {
+      each.a = static_cast<const T*>(product.a) + i * product.a_step;
+      each.b = static_cast<const T*>(product.b) + i * product.b_step;
+      each.c = static_cast<T*>(product.c) + i * product.c_step;
+      gemm<T>(each);
+    }
+    return;
+  }
   const auto clear = [&] {
     for (std::int64_t i = 0; i < product.m; ++i)
       std::fill_n(static_cast<T*>(product.c) + i * product.ldc, product.n, T(0));

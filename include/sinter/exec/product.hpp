@@ -88,6 +88,9 @@ inline std::optional<position_runs> runs_of(std::span<const matrix_axis> axes) {
 /// but for `dots`, where A is not. B may be gathered with runs_of its columns for `in_place`, with
 /// runs_of its rows for `dots`.
 ///
+/// `count` products of this shape are computed one after the other: their operands and results
+/// begin so many elements behind those of the one before.
+///
 /// A and B, floats that are packed in the call, may be gathered, too: `a` and `b` then point to
 /// element (0, 0) of the axes, their leading dimensions are of no account, and `tables` has
 /// gemm_table_bytes.
@@ -114,6 +117,7 @@ struct matrix_product {
   gathered_axes gathered_a = {}, gathered_b = {};  // as op(A) and op(B) have rows and columns
   void* tables = nullptr;
   planning::product_reading reading = planning::product_reading::packed;
+  std::int64_t count = 1, a_step = 0, b_step = 0, c_step = 0;
 };
 
 using gemm_function = void (*)(const matrix_product&);

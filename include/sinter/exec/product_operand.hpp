@@ -86,6 +86,8 @@ class product_operand {
   std::int64_t columns() const { return columns_; }
   /// Is it the same matrix along this batch axis?
   bool is_shared(std::size_t axis) const { return view_.strides[axis] == 0; }
+  /// Elements from one matrix to the next along this batch axis.
+  std::int64_t batch_step(std::size_t axis) const { return view_.strides[axis]; }
   /// Does a product that reads it need tables (gemm_table_bytes)?
   bool is_gathered() const { return gathered_.has_value(); }
 
@@ -93,7 +95,7 @@ class product_operand {
   planning::gathered_runs runs() const {
     const auto lie_so = [](const axis_vector& axes) {
       const auto runs = runs_of({axes.begin(), axes.end()});
-      return runs && runs->length >= planning::least_run;
+      return runs ? runs->length : 0;
     };
     return {lie_so(column_axes_), lie_so(row_axes_)};
   }

@@ -25,11 +25,12 @@
 
 namespace sinter::inline SINTER_ABI::exec {
 
-/// A block of rows of the left side of products, and where its thread works.
+/// A block of rows of the left side of products, the same of `count` batches from `batch` on along
+/// the last axis (all rows, if there are several), and where its thread works.
 struct left_block {
   const product_operand& a;
   const shape_vector& batch_shape;
-  std::int64_t batch, row, rows;
+  std::int64_t batch, count, row, rows;
   const void* packed;  // as matrix_product::packed_a
   std::byte* scratch;
   void* tables;
@@ -38,6 +39,8 @@ struct left_block {
   matrix_product product(const run_memory& memory) const {
     matrix_product out{.m = rows, .k = a.columns(), .tables = tables};
     a.set_left(out, memory, batch_shape, batch, row);
+    out.count = count;
+    if (count > 1) out.a_step = a.batch_step(batch_shape.size() - 1);
     return out;
   }
 };
@@ -183,11 +186,16 @@ class product_part {
       product.workspace = left.scratch + workspace_offset_;
       product.packed_a = left.packed;
       right_[k].set(product, memory, left.batch_shape, left.batch, column);
+      if (left.count > 1) {
+        product.b_step = right_[k].batch_step(left.batch_shape.size() - 1);
+        product.c_step = left.rows * product.ldc;
+      }
       multiply_(product);
     }
     const std::span<external_block> results(products.data(), right_.size());
     for (std::int64_t done = 0; done < columns; done += grid_.columns) {
-      run_rest(memory, left.scratch, results, left.rows, std::min(grid_.columns, columns - done));
+      run_rest(memory, left.scratch, results, left.count * left.rows,
+               std::min(grid_.columns, columns - done));
       for (external_block& product : results) {
         product.column += grid_.columns;
         product.at += grid_.columns * static_cast<std::int64_t>(size_of(type_));

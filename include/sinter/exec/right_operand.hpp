@@ -59,6 +59,9 @@ class right_operand {
                          "the operands of the product do not fit");
   }
   bool is_shared(std::size_t axis) const { return packed_ || stored_->is_shared(axis); }
+  std::int64_t batch_step(std::size_t axis) const {
+    return packed_ ? 0 : stored_->batch_step(axis);
+  }
   void pack(const run_memory& memory) const {
     if (!packed_) stored_->pack(memory);
   }

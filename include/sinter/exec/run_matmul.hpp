@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include <sinter/exec/gemm.hpp>
@@ -73,9 +74,10 @@ class matmul_nest {
                          return p.reads_packed(rows_);
                        });
     choose_stacks(packs);
+    choose_together();
     bool gathers = a_.is_gathered();
     for (product_part& part : parts_) {
-      part.bind_rest(at, space_of(at, part, space), std::min(m_, stack_ * rows_));
+      part.bind_rest(at, space_of(at, part, space), std::min(m_, stack_ * rows_) * together_);
       out.per_thread = std::max(out.per_thread, part.scratch_bytes());
       gathers = gathers || part.is_gathered();
     }
@@ -136,6 +138,9 @@ class matmul_nest {
   // transposed: on two threads of a Zen 5 eight tasks took [2048,2048] 1.35 of the time of four.
   static constexpr std::int64_t vector_rows = 128;
 
+  // Multiply-adds of small products that a task computes together: 2 to 5 us of them.
+  static constexpr std::int64_t work_together = 1 << 18;
+
   // So many rows that are packed once for all columns are better than more that are packed again
   // for every block of columns (plan/candidate_cost.hpp counts on as many).
   static constexpr std::int64_t worth_keeping_rows = 256;
@@ -151,6 +156,30 @@ class matmul_nest {
     while (kept_stack_ > 0 && packed_bytes(kept_stack_ * rows_) > planning::packed_limit)
       kept_stack_ /= 2;
     if (kept_stack_ * rows_ >= worth_keeping_rows) stack_ = kept_stack_;
+  }
+  // Small products of batches along the last axis, each a single block.
+  void choose_together() {
+    together_ = 1;
+    if (batch_ <= 1 || parts_.size() > 1 || row_blocks_ > 1 || column_blocks_ > 1) return;
+    const std::int64_t results = std::max<std::int64_t>(1, m_ * parts_.front().columns()),
+                       work = results * std::max<std::int64_t>(1, a_.columns()),
+                       count = batch_shape_.back(),
+                       most = std::clamp<std::int64_t>(
+                           std::min(work_together / work, planning::elements_per_task / results), 1,
+                           count);
+    together_ = planning::pieces_of(count, planning::pieces_of(count, most));
+  }
+  std::int64_t groups() const {
+    return together_ == 1
+               ? batch_
+               : batch_ / batch_shape_.back() * planning::pieces_of(batch_shape_.back(), together_);
+  }
+  // Of a group: the first batch, and how many.
+  std::pair<std::int64_t, std::int64_t> batches_of(std::int64_t group) const {
+    if (together_ == 1) return {group, 1};
+    const std::int64_t count = batch_shape_.back(), groups = planning::pieces_of(count, together_),
+                       first = group % groups * together_;
+    return {group / groups * count + first, std::min(together_, count - first)};
   }
   bool is_by_vectors() const {
     return std::ranges::all_of(parts_, [](const product_part& p) { return p.columns() == 1; });
@@ -204,7 +233,7 @@ class matmul_nest {
     return planning::piece_begin(m_, gemm_row_unit, row_blocks_, block);
   }
   std::int64_t places_of(std::int64_t stack) const {
-    return batch_ * planning::pieces_of(row_blocks_, stack);
+    return groups() * planning::pieces_of(row_blocks_, stack);
   }
   std::int64_t tasks_of(std::int64_t stack) const { return places_of(stack) * column_blocks_; }
   std::size_t packed_bytes(std::int64_t rows) const {
@@ -246,8 +275,9 @@ class matmul_nest {
                        block = place % stacks * stack;
     const std::int64_t row = first_row(block),
                        end = first_row(std::min(block + stack, row_blocks_));
-    left_block left{a_,        batch_shape_, place / stacks, row,
-                    end - row, nullptr,      scratch,        scratch + tables_offset_};
+    const auto [batch, count] = batches_of(place / stacks);
+    left_block left{
+        a_, batch_shape_, batch, count, row, end - row, nullptr, scratch, scratch + tables_offset_};
     if (stack <= kept_stack_ && (a_.is_gathered() || part->reads_packed(left.rows))) {
       left.packed = scratch + packed_offset_ + packed_header;
       if (packed_stack(scratch) != place) {
@@ -271,6 +301,7 @@ class matmul_nest {
   shape_vector batch_shape_;
   std::int64_t batch_ = 1, m_ = 0, rows_ = 1, row_blocks_ = 1, column_blocks_ = 1;
   std::int64_t stack_ = 1, kept_stack_ = 0, most_beside_ = 1;  // kept 0: no rows stay packed
+  std::int64_t together_ = 1;                                  // batches of a task
   std::size_t packed_offset_ = 0, tables_offset_ = 0;
 };
 

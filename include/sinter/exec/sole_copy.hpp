@@ -49,8 +49,8 @@ class sole_copy {
 
   /// Copies rows [row, row_end) and columns [column, column_end) of the walk between buffers that
   /// begin at `bases`. Precondition: is_bound().
-  void run(std::byte* const* bases, std::int64_t row, std::int64_t row_end, std::int64_t column,
-           std::int64_t column_end) const {
+  [[gnu::noinline]] void run(std::byte* const* bases, std::int64_t row, std::int64_t row_end,
+                             std::int64_t column, std::int64_t column_end) const {
     const auto size = static_cast<std::int64_t>(from_->element_size);
     const std::int64_t bytes = (column_end - column) * size;
     row_cursor at(*this, bases, row, column);

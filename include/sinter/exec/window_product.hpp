@@ -21,15 +21,13 @@ namespace detail {
 /// At most a register of columns that lie one behind the other in every row of the right side:
 /// where the register begins in its first row, and where the columns, which are `count` lanes from
 /// lane `first` on, begin in the result.
-template <Floating T>
 struct column_segment {
-  const T* from;
-  std::int64_t column, count, first = 0;
+  std::int64_t from, column, count, first = 0;
 };
 
 /// Lanes of R registers behind each other, to the columns of a segment.
 template <int R, Floating T>
-[[gnu::noinline]] void put_lanes(const T* from, column_segment<T> columns, tile_target<T> c) {
+[[gnu::noinline]] void put_lanes(const T* from, column_segment columns, tile_target<T> c) {
   for (int i = 0; i < R; ++i, from += lanes<T>) {
     T* const to = c.at(i, columns.column).to;
     for (std::int64_t lane = 0; lane < columns.count; ++lane)
@@ -40,14 +38,14 @@ template <int R, Floating T>
 /// R rows of `a` by W segments, of which row p lies offsets[p] elements behind the first. `Whole`:
 /// all lanes may be read.
 template <int R, int W, bool Whole, Floating T>
-[[gnu::noinline]] void multiply_segments(std::int64_t depth, placed_matrix<T> a,
-                                         const column_segment<T>* segments,
+[[gnu::noinline]] void multiply_segments(std::int64_t depth, placed_matrix<T> a, const T* b,
+                                         const column_segment* segments,
                                          const std::int64_t* offsets, tile_target<T> c) {
   simd<T> sum[std::size_t{R}][std::size_t{W}];
   const T* from[std::size_t{W}];
   std::int64_t count[std::size_t{W}];
 #pragma GCC unroll 8
-  for (int w = 0; w < W; ++w) from[w] = segments[w].from, count[w] = segments[w].count;
+  for (int w = 0; w < W; ++w) from[w] = b + segments[w].from, count[w] = segments[w].count;
   sum_tile<R, W, T>(
       depth, a,
       [&](std::int64_t p, int w, bool) {
@@ -83,49 +81,80 @@ template <int R, int W, bool Whole, Floating T>
 // Rows from row i on, R at a time, then half as many, and so on.
 template <int R, int W, bool Whole, Floating T>
 void multiply_segment_rows(std::int64_t i, std::int64_t m, std::int64_t depth, placed_matrix<T> a,
-                           const column_segment<T>* segments, const std::int64_t* offsets,
+                           const T* b, const column_segment* segments, const std::int64_t* offsets,
                            tile_target<T> c) {
   for (; i + R <= m; i += R)
-    multiply_segments<R, W, Whole>(depth, a.from_row(i), segments, offsets, c.at(i, 0));
+    multiply_segments<R, W, Whole>(depth, a.from_row(i), b, segments, offsets, c.at(i, 0));
   if constexpr (R > 1)
-    if (i < m) multiply_segment_rows<R / 2, W, Whole>(i, m, depth, a, segments, offsets, c);
+    if (i < m) multiply_segment_rows<R / 2, W, Whole>(i, m, depth, a, b, segments, offsets, c);
 }
 
-/// All columns, W segments at a time; of the last ones, which are fewer, one comes several times
-/// without a column.
-template <int R, int W, bool Whole, Floating T>
-void multiply_all_segments(std::int64_t m, std::int64_t n, std::int64_t depth, placed_matrix<T> a,
-                           const T* b, const position_runs& runs, std::int64_t first,
-                           const std::int64_t* offsets, tile_target<T> c) {
-  column_segment<T> segments[std::size_t{W}];
-  int count = 0;
-  const auto multiply = [&] {
-    for (int w = count; w < W; ++w) segments[w] = {segments[0].from, segments[0].column, 0};
-    multiply_segment_rows<R, W, Whole>(0, m, depth, a, segments, offsets, c);
-    count = 0;
-  };
-  // Run by run: to find each segment's by division took as long as to multiply a row by nine.
-  const T* run = b + first / runs.length * runs.step;
-  for (std::int64_t j = 0, begin = first % runs.length; j < n; begin = 0, run += runs.step) {
-    const std::int64_t end = std::min(runs.length, n - j + begin);
-    for (std::int64_t at = begin; at < end; at += lanes<T>) {
-      column_segment<T> next{run + at, j + at - begin, std::min<std::int64_t>(lanes<T>, end - at)};
-      if constexpr (Whole) {
-        // Its register begins within the one before. What both have is the same, and is written
-        // twice; but nothing is added twice, or written before the first column.
-        const std::int64_t back = std::max<std::int64_t>(0, at + lanes<T> - runs.length);
-        next.from -= back;
-        if (!c.add && at - back >= begin && at - back + lanes<T> <= end)
-          next.column -= back, next.count = lanes<T>;
-        else
-          next.first = back;
+// Goes through the segments of `n` columns from `first` on, run by run: to find each by division
+// took as long as to multiply a row by nine.
+class segment_cursor {
+ public:
+  segment_cursor(const position_runs& runs, std::int64_t first, std::int64_t n)
+      : runs_(runs),
+        n_(n),
+        run_(first / runs.length * runs.step),
+        begin_(first % runs.length),
+        at_(begin_) {}
+
+  /// The next ones, at most so many, to `to`; how many. `Whole`: a register may begin within the
+  /// one before. What both have is the same, and is written twice; but nothing is added twice
+  /// (`adds`), or written before the first column.
+  template <std::int64_t Lanes, bool Whole>
+  int take(int most, bool adds, column_segment* to) {
+    int count = 0;
+    while (count < most && column_ < n_) {
+      const std::int64_t end = std::min(runs_.length, begin_ + n_ - column_);
+      for (; at_ < end && count < most; at_ += Lanes) {
+        column_segment next{run_ + at_, column_ + at_ - begin_, std::min(Lanes, end - at_)};
+        if constexpr (Whole) {
+          const std::int64_t back = std::max<std::int64_t>(0, at_ + Lanes - runs_.length);
+          next.from -= back;
+          if (!adds && at_ - back >= begin_ && at_ - back + Lanes <= end)
+            next.column -= back, next.count = Lanes;
+          else
+            next.first = back;
+        }
+        to[count++] = next;
       }
-      segments[count++] = next;
-      if (count == W) multiply();
+      if (at_ < end) break;
+      column_ += end - begin_;
+      run_ += runs_.step;
+      at_ = begin_ = 0;
     }
-    j += end - begin;
+    return count;
   }
-  if (count > 0) multiply();
+
+ private:
+  position_runs runs_;
+  std::int64_t n_, run_, begin_, at_, column_ = 0;  // column: the one at `begin` of the run
+};
+
+/// All columns of `count` products, W segments at a time. Segments are found once for all of them,
+/// some 60 at a time; of the last ones, which are fewer than W, one comes several times without a
+/// column.
+template <int R, int W, bool Whole, Floating T>
+void multiply_all_segments(const matrix_product& product, std::int64_t depth, placed_matrix<T> a,
+                           const T* b, const position_runs& runs, const std::int64_t* offsets,
+                           tile_target<T> c) {
+  constexpr int most = 64 / W * W;
+  column_segment segments[std::size_t{most}];
+  segment_cursor columns(runs, product.gathered_b.first_column, product.n);
+  while (int count = columns.take<std::int64_t{lanes<T>}, Whole>(most, c.add, segments)) {
+    for (; count % W != 0; ++count) segments[count] = {segments[0].from, segments[0].column, 0};
+    for (std::int64_t i = 0; i < product.count; ++i) {
+      placed_matrix<T> left = a;
+      left.from += i * product.a_step;
+      tile_target<T> to = c;
+      to.to += i * product.c_step;
+      for (int w = 0; w < count; w += W)
+        multiply_segment_rows<R, W, Whole>(0, product.m, depth, left, b + i * product.b_step,
+                                           segments + w, offsets, to);
+    }
+  }
 }
 
 }  // namespace detail
@@ -146,8 +175,8 @@ void multiply_windows(const matrix_product& product, detail::placed_matrix<T> a,
     detail::fill_offsets(axes.rows, axes.first_row + p, depth, offsets);
     const auto multiply = [&]<int R, int W>() {
       const auto all = [&]<bool Whole>() {
-        detail::multiply_all_segments<R, W, Whole>(product.m, product.n, depth, a.from_column(p), b,
-                                                   runs, axes.first_column, offsets, c);
+        detail::multiply_all_segments<R, W, Whole>(product, depth, a.from_column(p), b, runs,
+                                                   offsets, c);
       };
       if constexpr (!has_masked_moves) {
         if (runs.length >= lanes<T>) return all.template operator()<true>();

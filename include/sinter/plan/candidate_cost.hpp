@@ -262,14 +262,14 @@ class candidate_cost {
                                  runs_of(c.gathered[1], f));
     return reading_of(rows, columns, g_.depth_of(f), transposed(0), transposed(1));
   }
-  // What lies in runs of a product's right side, gathered from this view.
+  // Of a product's right side, gathered from this view.
   gathered_runs runs_of(int view, const form& f) const {
     const ir::symbolic_shape& shape = g_[view].shape;
     const auto directions = directions_of(shape, resolve(g_, view).steps);
-    if (!directions || directions->back().step != 1 || g_.extent(shape.back()) < least_run)
-      return {};
+    if (!directions || directions->back().step != 1) return {};
+    const std::int64_t run = g_.extent(shape.back());
     const bool transposed = g_.payload(f).attributes[1] != 0;
-    return {.along_columns = !transposed, .along_depth = transposed};
+    return transposed ? gathered_runs{.depth = run} : gathered_runs{.columns = run};
   }
   bool packs(const candidate& c, int v, const form& f) const {
     return reading(c, v, f) == product_reading::packed;
