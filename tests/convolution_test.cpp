@@ -233,8 +233,9 @@ TEST_CASE("many groups at a time, of images of every width, on one thread and se
   auto depthwise =
       sn::fuse([](auto a, auto k) { return sn::relu(sn::conv2d(a, k, {.groups = 70})); });
   for (const std::int64_t filters : {1, 2, 5})
-    for (const auto& [h, w] :
+    for (const auto& size :
          {std::array<std::int64_t, 2>{3, 3}, {4, 6}, {9, 9}, {7, 12}, {6, 18}, {20, 33}, {5, 70}}) {
+      const std::int64_t h = size[0], w = size[1];
       CAPTURE(filters);
       CAPTURE(h);
       CAPTURE(w);

@@ -66,7 +66,8 @@ TEST_CASE_TEMPLATE("pads of every width", T, float, double, std::int32_t, bool) 
   for (const int threads : {1, 3}) {
     omp_set_num_threads(threads);
     for (const std::int64_t w : {0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 28, 33, 300, 9000})
-      for (const auto& [n, h] : {std::array<std::int64_t, 2>{1, 1}, {0, 4}, {3, 5}, {70, 9}}) {
+      for (const auto& size : {std::array<std::int64_t, 2>{1, 1}, {0, 4}, {3, 5}, {70, 9}}) {
+        const std::int64_t n = size[0], h = size[1];
         if (n * h * w > 100'000) continue;
         CAPTURE(n);
         CAPTURE(h);
@@ -94,7 +95,8 @@ TEST_CASE_TEMPLATE("permutations, concats and slices of rows", T, float, double,
   for (const int threads : {1, 3}) {
     omp_set_num_threads(threads);
     for (const std::int64_t w : {1, 2, 3, 5, 8, 16, 19, 31, 70, 600})
-      for (const auto& [n, h] : {std::array<std::int64_t, 2>{1, 1}, {4, 3}, {65, 8}}) {
+      for (const auto& size : {std::array<std::int64_t, 2>{1, 1}, {4, 3}, {65, 8}}) {
+        const std::int64_t n = size[0], h = size[1];
         CAPTURE(n);
         CAPTURE(h);
         CAPTURE(w);

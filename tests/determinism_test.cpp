@@ -151,11 +151,12 @@ TEST_CASE("dot products have the same bits however many threads share them") {
 // Four groups of rows, with a short last one: one thread combines each as soon as it is summed up.
 TEST_CASE("small products of many batches have the same bits however many threads share them") {
   auto f = sn::fuse([](auto a, auto b) { return sn::relu(sn::matmul(a, b) + 0.5f); });
-  for (const auto& [batch, m, n, k] : {std::array<std::int64_t, 4>{700, 4, 4, 4},
-                                       {1000, 1, 16, 30},
-                                       {300, 3, 1, 64},
-                                       {90, 20, 33, 17},
-                                       {5, 64, 64, 64}}) {
+  for (const auto& size : {std::array<std::int64_t, 4>{700, 4, 4, 4},
+                           {1000, 1, 16, 30},
+                           {300, 3, 1, 64},
+                           {90, 20, 33, 17},
+                           {5, 64, 64, 64}}) {
+    const std::int64_t batch = size[0], m = size[1], n = size[2], k = size[3];
     CAPTURE(batch);
     CAPTURE(m);
     sn::tensor<float, 3> a(batch, m, k), b(batch, k, n);
