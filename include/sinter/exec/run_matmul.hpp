@@ -138,8 +138,9 @@ class matmul_nest {
   // transposed: on two threads of a Zen 5 eight tasks took [2048,2048] 1.35 of the time of four.
   static constexpr std::int64_t vector_rows = 128;
 
-  // Multiply-adds of small products that a task computes together: 2 to 5 us of them.
-  static constexpr std::int64_t work_together = 1 << 18;
+  // Multiply-adds of small products that a task computes together, 1 to 2 us, and how many a
+  // product takes beside its own.
+  static constexpr std::int64_t work_together = 1 << 17, work_beside = 1 << 12;
 
   // So many rows that are packed once for all columns are better than more that are packed again
   // for every block of columns (plan/candidate_cost.hpp counts on as many).
@@ -162,8 +163,7 @@ class matmul_nest {
     together_ = 1;
     if (batch_ <= 1 || parts_.size() > 1 || row_blocks_ > 1 || column_blocks_ > 1) return;
     const std::int64_t results = std::max<std::int64_t>(1, m_ * parts_.front().columns()),
-                       work = results * std::max<std::int64_t>(1, a_.columns()),
-                       count = batch_shape_.back(),
+                       work = work_beside + results * a_.columns(), count = batch_shape_.back(),
                        most = std::clamp<std::int64_t>(
                            std::min(work_together / work, planning::elements_per_task / results), 1,
                            count);

@@ -57,7 +57,7 @@ using winograd_table = std::array<winograd_kernels, static_cast<std::size_t>(dty
 
 /// Elements of one of 16 matrices of a block of filters and a slab of channels; whole lines, as the
 /// kernel of products reads some with aligned loads, and one more, so that the 16 that are written
-/// side by side do not all fall into the same set of the cache: 1.3 ns per filter and channel
+/// side by side do not all fall into the same set of the cache: 1.45 ns per filter and channel
 /// instead of 8.2.
 constexpr std::int64_t winograd_filter_matrix(const planning::winograd_blocks& blocks) {
   return planning::whole_units(blocks.filters * blocks.depth, 16) + 16;

@@ -153,7 +153,7 @@ class candidate_cost {
 
   // The 16 products, and what is transformed, in elements that are packed: of a filter, of a tile
   // of the result, and of a tile's part of an image's row, which fills whole registers. Fitted to
-  // 390 convolutions with AVX-512 and as many with AVX2, of which 6 and 16 are computed in the
+  // 390 convolutions with AVX-512 and as many with AVX2, of which 1 and 17 are computed in the
   // slower way although it takes more than 1.25 of the other one's time.
   double winograd_work(const candidate& c) const {
     const value_class& product = g_[c.inside.product];
