@@ -259,6 +259,33 @@ TEST_CASE("many groups at a time, of images of every width, on one thread and se
     }
 }
 
+TEST_CASE("products behind each other by windows of no channel are zeros") {
+  const axes window{{0, 256}, {3, 16}, {3, 1}}, places{{2, 16}, {14, 1}};
+  const std::vector<float> images(300, 1.0f);
+  std::vector<float> c(3 * 2 * 28, 7.0f);
+  std::vector<std::int64_t> tables(exec::gemm_table_bytes / 8);
+  exec::matrix_product product{.m = 2, .n = 28, .k = 0, .a = images.data(), .b = images.data()};
+  product.gathered_b.rows = window;
+  product.gathered_b.columns = places;
+  product.c = c.data();
+  product.ldc = 28;
+  product.tables = tables.data();
+  product.reading = sn::planning::product_reading::in_place;
+  product.count = 3;
+  product.c_step = 2 * 28;
+  exec::gemm<float>(product);
+  CHECK(std::ranges::all_of(c, [](float each) { return each == 0; }));
+}
+
+TEST_CASE("several images without a channel give zeros") {
+  auto f = sn::fuse([](auto a, auto k) { return sn::conv2d(a, k); });
+  const auto x = image(5, 0, 9, 12), k = image(3, 0, 3, 3);
+  sn::tensor<float, 4> y(5, 3, 7, 10);
+  y.fill(7);
+  f.into(y)(x, k);
+  CHECK(std::ranges::all_of(y, [](float each) { return each == 0; }));
+}
+
 TEST_CASE("convolutions and their gradients make no copy of windows") {
   const auto x = image(3, 5, 19, 18), w = image(7, 5, 3, 3), d = image(3, 7, 19, 18);
   auto forward = sn::fuse([](auto a, auto k) { return sn::conv2d(a, k, {.padding = 1}); });

@@ -287,8 +287,10 @@ void product_of_rows(const matrix_product& product) {
                       {static_cast<T*>(product.c), product.ldc, 1, product.accumulate});
 }
 
+// Is there something to multiply, by windows where they are? All products of a series at once.
 inline bool is_by_windows(const matrix_product& product) {
-  return product.reading == planning::product_reading::in_place && product.gathered_b.any();
+  return product.reading == planning::product_reading::in_place && product.gathered_b.any() &&
+         product.k > 0;
 }
 
 template <Floating T>
@@ -300,7 +302,7 @@ void product_in_place(const matrix_product& product) {
   const placed_matrix<T> left = product.transpose_a ? placed_matrix<T>{a, 1, product.lda}
                                                     : placed_matrix<T>{a, product.lda, 1};
   const tile_target<T> c{static_cast<T*>(product.c), product.ldc, product.accumulate};
-  if (product.gathered_b.any())
+  if (is_by_windows(product))
     return multiply_windows<T>(product, left, static_cast<std::int64_t*>(product.tables));
   const bool few = product.reading == product_reading::few_rows;
   if (few && product.m == 2)
