@@ -161,25 +161,21 @@ class matmul_nest {
   // Small products of batches along the last axis, each a single block.
   void choose_together() {
     together_ = 1;
-    if (batch_ <= 1 || parts_.size() > 1 || row_blocks_ > 1 || column_blocks_ > 1) return;
+    last_axis_ = batch_shape_.empty() ? 1 : std::max<std::int64_t>(1, batch_shape_.back());
+    if (parts_.size() > 1 || row_blocks_ > 1 || column_blocks_ > 1) return;
     const std::int64_t results = std::max<std::int64_t>(1, m_ * parts_.front().columns()),
-                       work = work_beside + results * a_.columns(), count = batch_shape_.back(),
+                       work = work_beside + results * a_.columns(),
                        most = std::clamp<std::int64_t>(
                            std::min(work_together / work, planning::elements_per_task / results), 1,
-                           count);
-    together_ = planning::pieces_of(count, planning::pieces_of(count, most));
+                           last_axis_);
+    together_ = planning::pieces_of(last_axis_, planning::pieces_of(last_axis_, most));
   }
-  std::int64_t groups() const {
-    return together_ == 1
-               ? batch_
-               : batch_ / batch_shape_.back() * planning::pieces_of(batch_shape_.back(), together_);
-  }
+  std::int64_t groups_of_axis() const { return planning::pieces_of(last_axis_, together_); }
+  std::int64_t groups() const { return batch_ / last_axis_ * groups_of_axis(); }
   // Of a group: the first batch, and how many.
   std::pair<std::int64_t, std::int64_t> batches_of(std::int64_t group) const {
-    if (together_ == 1) return {group, 1};
-    const std::int64_t count = batch_shape_.back(), groups = planning::pieces_of(count, together_),
-                       first = group % groups * together_;
-    return {group / groups * count + first, std::min(together_, count - first)};
+    const std::int64_t first = group % groups_of_axis() * together_;
+    return {group / groups_of_axis() * last_axis_ + first, std::min(together_, last_axis_ - first)};
   }
   bool is_by_vectors() const {
     return std::ranges::all_of(parts_, [](const product_part& p) { return p.columns() == 1; });
@@ -301,7 +297,7 @@ class matmul_nest {
   shape_vector batch_shape_;
   std::int64_t batch_ = 1, m_ = 0, rows_ = 1, row_blocks_ = 1, column_blocks_ = 1;
   std::int64_t stack_ = 1, kept_stack_ = 0, most_beside_ = 1;  // kept 0: no rows stay packed
-  std::int64_t together_ = 1;                                  // batches of a task
+  std::int64_t last_axis_ = 1, together_ = 1;                  // batches, and those of a task
   std::size_t packed_offset_ = 0, tables_offset_ = 0;
 };
 
