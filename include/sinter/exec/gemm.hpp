@@ -36,10 +36,11 @@ struct gemm_blocks {
   std::int64_t columns;
   std::int64_t row_count;
   std::int64_t column_count;
+  std::int64_t column_unit;  // blocks begin at multiples of so many columns
 };
 
-/// Blocks begin at multiples of so many columns: whole micro-panels of every instruction set (three
-/// registers of 16 floats).
+/// Columns of whole micro-panels of every instruction set (three registers of 16 floats): blocks
+/// begin at multiples of it.
 inline constexpr std::int64_t gemm_column_unit = 48;
 /// And of so many rows: those of a tile.
 inline constexpr std::int64_t gemm_row_unit = 8;
@@ -52,13 +53,17 @@ inline constexpr std::int64_t gemm_least_rows = 128;
 /// product by a vector takes. ([1024,1024] by one takes 10 to 12 µs on 16 threads of a Xeon. In the
 /// two blocks that its multiply-adds are worth, it took 45 to 190.)
 inline constexpr double gemm_reading = 16;
+/// One of windows, most of which are in L1.
+inline constexpr double gemm_window_reading = 2;
 
 /// Depends on the shape alone, never on the number of threads. Halves the longer side until there
 /// are 64 blocks, but none of less than 128 rows and 192 columns (64 and 96 until there are 16
 /// blocks, 16 rows by a vector) or 10^6 multiply-adds, 7 µs: those of whole registers, and a result
 /// takes as long as 8 of them. A thread takes several blocks that lie below each other at once,
-/// where threads are few (run_matmul.hpp).
-constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64_t k) {
+/// where threads are few (run_matmul.hpp). Columns that are windows (`run`: that many lie one
+/// behind the other) are divided between runs, if a block has some.
+constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64_t k,
+                                      std::int64_t run = 0) {
   constexpr std::int64_t most_blocks = 64, some_blocks = 16;
   std::int64_t row_count = 1;
   std::int64_t column_count = 1;
@@ -66,7 +71,8 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
                             static_cast<double>(planning::computed_columns(n, dtype::f32)) *
                             static_cast<double>(k + 8);
   const double work =
-      std::max(multiplied, gemm_reading * static_cast<double>(k) * static_cast<double>(m + n));
+      std::max(multiplied, (run > 0 ? gemm_window_reading : gemm_reading) * static_cast<double>(k) *
+                               static_cast<double>(m + n));
   while (row_count * column_count < most_blocks &&
          work > 1e6 * static_cast<double>(row_count * column_count)) {
     const bool are_few = row_count * column_count < some_blocks;
@@ -86,12 +92,12 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
   const std::int64_t rows = std::max<std::int64_t>(
       1,
       row_count == 1 ? m : planning::whole_units(planning::pieces_of(m, row_count), gemm_row_unit));
-  const std::int64_t columns = std::max<std::int64_t>(
-      1, column_count == 1
-             ? n
-             : planning::whole_units(planning::pieces_of(n, column_count), gemm_column_unit));
+  const std::int64_t even = planning::pieces_of(n, column_count),
+                     unit = run > 0 && run <= even ? run : gemm_column_unit,
+                     columns = std::max<std::int64_t>(
+                         1, column_count == 1 ? n : planning::whole_units(even, unit));
   return {rows, columns, std::max<std::int64_t>(1, planning::pieces_of(m, rows)),
-          std::max<std::int64_t>(1, planning::pieces_of(n, columns))};
+          std::max<std::int64_t>(1, planning::pieces_of(n, columns)), unit};
 }
 
 namespace detail {

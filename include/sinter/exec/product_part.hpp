@@ -85,6 +85,8 @@ class product_part {
     });
     return few ? grid_.column_count : 1;
   }
+  /// Columns of a block, but for the last one.
+  std::int64_t block_columns() const { return std::max<std::int64_t>(1, grid_.columns); }
   /// Rows of a block if the product were alone.
   std::int64_t block_rows() const { return grid_.rows; }
   /// Bytes of scratch memory for a block.
@@ -104,7 +106,7 @@ class product_part {
     m_ = m;
     k_ = left.columns();
     for (right_operand& b : right_) b.set_left(left, m);
-    grid_ = gemm_block_grid(m, n_, k_);
+    grid_ = gemm_block_grid(m, n_, k_, right_.front().window_run());
     detail::require_step(nest_->inner_axes <= 1, *nest_, "the rows of a product are its last axis");
     if (nest_->inner_axes > 0) {  // reductions over rows need whole ones
       grid_.columns = std::max<std::int64_t>(1, n_);
@@ -116,7 +118,8 @@ class product_part {
     m_ = m;
     k_ = k;
     grid_ = {std::max<std::int64_t>(1, m), columns, 1,
-             std::max<std::int64_t>(1, planning::pieces_of(n_, columns))};
+             std::max<std::int64_t>(1, planning::pieces_of(n_, columns)),
+             gemm_column_unit};
     detail::require_step(nest_->inner_axes == 0, *nest_, "rows of a product that is cut are whole");
   }
   /// Blocks of at most this many rows.
@@ -248,7 +251,7 @@ class product_part {
  private:
   // Of a block: at most grid_.columns before that of the next one.
   std::int64_t first_column(std::int64_t block) const {
-    return planning::piece_begin(n_, gemm_column_unit, grid_.column_count, block);
+    return planning::piece_begin(n_, grid_.column_unit, grid_.column_count, block);
   }
   // That run_block multiplies at once.
   std::int64_t most_columns() const { return std::min(n_, most_beside() * grid_.columns); }

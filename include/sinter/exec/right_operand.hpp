@@ -39,6 +39,13 @@ class right_operand {
   }
   /// See matrix_product.
   planning::product_reading reading() const { return reading_; }
+  /// Of windows that are read where they are: how many columns lie one behind the other; 0 of
+  /// others.
+  std::int64_t window_run() const {
+    return is_gathered() && reading_ == planning::product_reading::in_place
+               ? stored_->runs().columns
+               : 0;
+  }
   /// Do blocks of these extents read packed operands?
   bool reads_packed(std::int64_t m, std::int64_t n, std::int64_t k) const {
     return reading_ == planning::product_reading::packed &&

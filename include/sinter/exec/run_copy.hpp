@@ -101,8 +101,12 @@ class assemble_nest {
 
 // Is `buffer`, if it names the memory of an argument from nest `number` on, read when or after an
 // output that may be that very argument is written?
-inline bool is_read_behind_overwrite(const planning::plan& plan, std::size_t number,
-                                     int argument_buffer, int buffer) {
+inline bool is_read_behind_overwrite(const binding& at, std::size_t number, int argument_buffer,
+                                     int buffer) {
+  const planning::plan& plan = at.plan();
+  const auto bytes_of = [&](int b) {
+    return element_count(at[b].shape) * static_cast<std::int64_t>(at.element_size(b));
+  };
   std::vector<bool> names(plan.buffers.size(), false);
   names[static_cast<std::size_t>(buffer)] = true;
   bool overwritten = false;
@@ -114,7 +118,8 @@ inline bool is_read_behind_overwrite(const planning::plan& plan, std::size_t num
     for (const planning::piece& p : n.pieces)
       reads = reads || names[static_cast<std::size_t>(p.source.buffer)];
     for (const planning::store& s : n.stores) {
-      overwritten = overwritten || may_overlap(plan, s.buffer, argument_buffer);
+      overwritten = overwritten || (may_overlap(plan, s.buffer, argument_buffer) &&
+                                    bytes_of(s.buffer) == bytes_of(argument_buffer));
       if (reads && n.kind == planning::nest_kind::alias)
         names[static_cast<std::size_t>(s.buffer)] = true;
     }
@@ -128,7 +133,6 @@ class alias_nest {
   alias_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
       : nest_(&nest),
         buffer_(nest.stores.at(0).buffer),
-        must_copy_(must_copy(plan, nest)),
         copy_(copy_nest(nest.accesses.at(0), plan.buffers[static_cast<std::size_t>(buffer_)].type,
                         buffer_, nest.predicted_nanoseconds)),
         copier_(nullptr, kernels, copy_) {}
@@ -139,7 +143,7 @@ class alias_nest {
   /// Forwards the buffer to its operand's memory where the operand's strides allow the new shape.
   memory_need bind(binding& at) {
     strided_view view = at.view(nest_->accesses[0]);
-    copies_ = must_copy_ || !try_reshape(view, at[buffer_].shape);
+    copies_ = must_copy(at) || !try_reshape(view, at[buffer_].shape);
     source_ = view;
     if (!copies_) {
       at.forward(buffer_, view);
@@ -163,19 +167,19 @@ class alias_nest {
 
  private:
   // The memory plan knows lifetimes of buffers, not of what they are forwarded to.
-  static bool must_copy(const planning::plan& plan, const planning::nest& nest) {
-    const int source = nest.accesses.at(0).buffer, target = nest.stores.at(0).buffer;
+  bool must_copy(const binding& at) const {
+    const planning::plan& plan = at.plan();
+    const int source = nest_->accesses.at(0).buffer;
     const planning::buffer& from = plan.buffers[static_cast<std::size_t>(source)];
-    const planning::buffer& to = plan.buffers[static_cast<std::size_t>(target)];
+    const planning::buffer& to = plan.buffers[static_cast<std::size_t>(buffer_)];
     if (to.place == planning::place::output) return true;
     if (from.place == planning::place::arena) return to.bytes != 0 && to.offset != from.offset;
-    return is_read_behind_overwrite(plan, static_cast<std::size_t>(&nest - plan.nests.data()),
-                                    source, target);
+    return is_read_behind_overwrite(at, static_cast<std::size_t>(nest_ - plan.nests.data()), source,
+                                    buffer_);
   }
 
   const planning::nest* nest_;
   int buffer_;
-  bool must_copy_;
   planning::nest copy_;
   tile_nest copier_;
   strided_view source_;

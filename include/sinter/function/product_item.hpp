@@ -82,7 +82,7 @@ class product_item : private item_draft {
     give_to_threads(item_.iterations, n.predicted_nanoseconds);
     for (std::size_t i = 0; i < parts.size(); ++i)
       if (nests[i]->body.size() > 1)
-        add_epilogue(*nests[i], static_cast<int>(i), folded, rows, block_columns(parts[i], m, k));
+        add_epilogue(*nests[i], static_cast<int>(i), folded, rows, parts[i].block_columns());
     note_tables(first, 0);
     for (const planning::nest* each : nests) note_tables(*each, 1);
     const bool packs =
@@ -103,17 +103,11 @@ class product_item : private item_draft {
                              static_cast<std::int64_t>(exec::gemm_table_bytes)});
   }
 
-  static std::int64_t block_columns(const exec::product_part& part, std::int64_t m,
-                                    std::int64_t k) {
-    if (part.column_blocks() == 1) return std::max<std::int64_t>(1, part.columns());
-    return exec::gemm_block_grid(m, part.columns(), k).columns;
-  }
-
   void add_product(const planning::nest& n, const exec::product_part& part, int number,
                    const folded_rows& folded, std::int64_t m, std::int64_t rows, std::int64_t k,
                    dtype type) {
     const std::size_t rank = n.space.size();
-    const std::int64_t columns = block_columns(part, m, k);
+    const std::int64_t columns = part.block_columns();
     planning::iteration it{planning::work_kind::product, number, {}, {}};
     add_axes(it, n.space, "i");
     const ir::symbolic_shape& left = n.accesses[0].shape;

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// Columns of a product by the windows of an image, of which neighbours lie one behind the other in
+// the image, too, up to the end of one of its rows: a register of them is loaded at once.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <sinter/exec/partial.hpp>
+#include <sinter/exec/product.hpp>
+#include <sinter/exec/product_tile.hpp>
+#include <sinter/exec/simd.hpp>
+
+namespace sinter::inline SINTER_ABI::exec::detail {
+
+/// At most a register of columns that lie one behind the other in every row of the right side:
+/// where the register begins in its first row, and where the columns, which are `count` lanes from
+/// lane `first` on, begin in the result.
+struct column_segment {
+  std::int64_t from, column, count, first = 0;
+};
+
+/// Lanes of R registers behind each other, to the columns of a segment.
+template <int R, Floating T>
+[[gnu::noinline]] void put_lanes(const T* from, column_segment columns, tile_target<T> c) {
+  for (int i = 0; i < R; ++i, from += lanes<T>) {
+    T* const to = c.at(i, columns.column).to;
+    for (std::int64_t lane = 0; lane < columns.count; ++lane)
+      to[lane] = c.add ? to[lane] + from[columns.first + lane] : from[columns.first + lane];
+  }
+}
+
+/// R rows of sums, a register for each of W segments, to where they belong.
+template <int R, int W, Floating T>
+[[gnu::always_inline]] inline void store_segments(const simd<T> (&sum)[R][W],
+                                                  const column_segment* segments,
+                                                  tile_target<T> c) {
+  if constexpr (has_masked_moves) {
+#pragma GCC unroll 8
+    for (int i = 0; i < R; ++i)
+#pragma GCC unroll 8
+      for (int w = 0; w < W; ++w) {
+        T* const to = c.at(i, segments[w].column).to;
+        const std::int64_t count = segments[w].count;
+        store_part<T>(to, count, c.add ? load_part<T>(to, count, T(0)) + sum[i][w] : sum[i][w]);
+      }
+  } else {
+    // Whole registers that are not added to go where they belong, the others wait for a loop.
+    alignas(64) T parts[std::size_t{W}][std::size_t{R} * lanes<T>];
+    const auto waits = [&](int w) { return c.add || segments[w].count < lanes<T>; };
+#pragma GCC unroll 8
+    for (int w = 0; w < W; ++w) {
+      T* const to = waits(w) ? parts[w] : c.at(0, segments[w].column).to;
+      const std::int64_t stride = waits(w) ? lanes<T> : c.stride;
+#pragma GCC unroll 8
+      for (int i = 0; i < R; ++i) store<T>(to + i * stride, sum[i][w]);
+    }
+    for (int w = 0; w < W; ++w)
+      if (waits(w)) put_lanes<R>(parts[w], segments[w], c);
+  }
+}
+
+/// Goes through the segments of columns, run by run: to find each by division took as long as to
+/// multiply a row by nine.
+class segment_cursor {
+ public:
+  /// The `n` columns from `first` on.
+  segment_cursor(const position_runs& runs, std::int64_t first, std::int64_t n)
+      : segment_cursor(runs, first, n, runs.length) {}
+
+  /// All columns, of which the first ones of two runs lie `apart` in the result.
+  segment_cursor(const position_runs& runs, std::int64_t apart)
+      : segment_cursor(runs, 0, runs.count * runs.length, apart) {}
+
+  /// The next ones, at most so many, to `to`; how many. `Whole`: a register may begin within the
+  /// one before. What both have is the same, and is written twice; but nothing is added twice
+  /// (`adds`), or written before the first column.
+  template <std::int64_t Lanes, bool Whole>
+  int take(int most, bool adds, column_segment* to) {
+    int count = 0;
+    while (count < most && left_ > 0) {
+      const std::int64_t end = std::min(runs_.length, begin_ + left_);
+      for (; at_ < end && count < most; at_ += Lanes) {
+        column_segment next{run_ + at_, column_ + at_ - begin_, std::min(Lanes, end - at_)};
+        if constexpr (Whole) {
+          const std::int64_t back = std::max<std::int64_t>(0, at_ + Lanes - runs_.length);
+          next.from -= back;
+          if (!adds && at_ - back >= begin_ && at_ - back + Lanes <= end)
+            next.column -= back, next.count = Lanes;
+          else
+            next.first = back;
+        }
+        to[count++] = next;
+      }
+      if (at_ < end) break;
+      left_ -= end - begin_;
+      column_ += apart_ - begin_;
+      run_ += runs_.step;
+      at_ = begin_ = 0;
+    }
+    return count;
+  }
+
+ private:
+  segment_cursor(const position_runs& runs, std::int64_t first, std::int64_t n, std::int64_t apart)
+      : runs_(runs),
+        left_(n),
+        apart_(apart),
+        run_(first / runs.length * runs.step),
+        begin_(first % runs.length),
+        at_(begin_) {}
+
+  position_runs runs_;
+  std::int64_t left_, apart_;
+  std::int64_t run_, begin_, at_, column_ = 0;  // column: the one at `begin` of the run
+};
+
+/// Some rows of a series of products by some columns, and a part of their depth. `b` and `offsets`:
+/// row p of the windows lies offsets[p] elements behind the first, whatever the columns.
+template <Floating T>
+struct window_block {
+  std::int64_t rows, first_column, columns, depth;
+  placed_matrix<T> a;
+  const T* b;
+  const std::int64_t* offsets;
+  tile_target<T> c;
+  std::int64_t count, a_step, b_step, c_step;  // of the series
+
+  window_block part_of_rows(std::int64_t first, std::int64_t size) const {
+    window_block part = *this;
+    part.rows = size;
+    part.a = a.from_row(first);
+    part.c = c.at(first, 0);
+    return part;
+  }
+  window_block part_of_columns(std::int64_t first, std::int64_t size) const {
+    window_block part = *this;
+    part.first_column += first;
+    part.columns = size;
+    part.c = c.at(0, first);
+    return part;
+  }
+
+  /// Calls visit(a, b, c) for each product.
+  template <class Visit>
+  void for_each_product(Visit visit) const {
+    placed_matrix<T> left = a;
+    tile_target<T> to = c;
+    const T* right = b;
+    for (std::int64_t i = 0; i < count; ++i) {
+      visit(left, right, to);
+      left.from += a_step, right += b_step, to.to += c_step;
+    }
+  }
+};
+
+}  // namespace sinter::inline SINTER_ABI::exec::detail
