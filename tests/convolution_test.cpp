@@ -191,6 +191,10 @@ void check_all() {
   check_gathered<T>({filters, backwards}, {window, narrow});
   check_gathered<T>({{{17, 7}}, {{14, 50}, {14, 1}}}, {places, window});
   check_gathered<T>({{{2, 400}, {5, 3}}, {{14, 50}, {14, 1}}}, {places, spread});
+  // Every other column, every third, and backwards, in rows of less and more than a register.
+  for (const std::int64_t stride : {2, 3, -2})
+    for (const std::int64_t width : {4, 9, 28, 70})
+      check_gathered<T>({filters, plain}, {window, {{8, 400}, {width, stride}}});
   check_gathered<T>({{{3, 500}, {11, 1}}, {{45, 11}}}, {backwards, {{2, 60}, {49, 1}}});
   // More than a panel of columns (192), of depth (192) and a slab of rows (1024).
   check_gathered<T>({{{3, 400}, {350, 1}}, {{401, 1200}}}, {{{401, 3}}, {{20, 21}, {20, 1}}});

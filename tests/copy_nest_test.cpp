@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include <doctest/doctest.h>
 #include <omp.h>
@@ -118,6 +119,62 @@ TEST_CASE_TEMPLATE("permutations, concats and slices of rows", T, float, double,
         CHECK(wrong == 0);
       }
   }
+}
+
+TEST_CASE_TEMPLATE("every element several times", T, float, double, std::int32_t, std::uint8_t,
+                   bool) {
+  auto twice = sn::fuse([](auto x) { return sn::upsample_nearest(x, 2); });
+  auto thrice = sn::fuse([](auto x) { return sn::upsample_nearest(x, {1, 3}); });
+  auto often = sn::fuse([](auto x) { return sn::upsample_nearest(x, {3, 20}); });
+  auto padded = sn::fuse([](auto x) {
+    return sn::pad(sn::upsample_nearest(x, {1, 2}), {{0, 0}, {1, 1}, {1, 2}});
+  });
+  auto joined = sn::fuse([](auto x, auto y) {
+    return sn::concat(2, sn::upsample_nearest(x, {1, 2}), y);
+  });
+  for (const int threads : {1, 3}) {
+    omp_set_num_threads(threads);
+    for (const std::int64_t w : {0, 1, 2, 5, 8, 17, 28, 150})
+      for (const auto& size : {std::array<std::int64_t, 2>{1, 1}, {0, 4}, {3, 5}, {70, 9}}) {
+        const std::int64_t n = size[0], h = size[1];
+        CAPTURE(n);
+        CAPTURE(h);
+        CAPTURE(w);
+        const auto x = counted<T>(n, h, w), y = counted<T>(n, h, 3);
+        int wrong = 0;
+        const auto check = [&](auto& f, std::int64_t down, std::int64_t across) {
+          const auto out = result_of<T>(f, {n, down * h, across * w}, x);
+          for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t j = 0; j < down * h; ++j)
+              for (std::int64_t k = 0; k < across * w; ++k)
+                wrong += out(i, j, k) != x(i, j / down, k / across) ? 1 : 0;
+        };
+        check(twice, 2, 2);
+        check(thrice, 1, 3);
+        check(often, 3, 20);
+        const auto inside = result_of<T>(padded, {n, h + 2, 2 * w + 3}, x);
+        for (std::int64_t i = 0; i < n; ++i)
+          for (std::int64_t j = 0; j < h + 2; ++j)
+            for (std::int64_t k = 0; k < 2 * w + 3; ++k) {
+              const bool is_inside = j >= 1 && j <= h && k >= 1 && k <= 2 * w;
+              wrong += inside(i, j, k) != (is_inside ? x(i, j - 1, (k - 1) / 2) : T(0)) ? 1 : 0;
+            }
+        const auto beside = result_of<T>(joined, {n, h, 2 * w + 3}, x, y);
+        for (std::int64_t i = 0; i < n; ++i)
+          for (std::int64_t j = 0; j < h; ++j)
+            for (std::int64_t k = 0; k < 2 * w + 3; ++k)
+              wrong += beside(i, j, k) != (k < 2 * w ? x(i, j, k / 2) : y(i, j, k - 2 * w)) ? 1 : 0;
+        CHECK(wrong == 0);
+      }
+  }
+}
+
+TEST_CASE("what is written several times is computed once") {
+  const auto f = sn::fuse([](auto x) { return sn::relu(sn::upsample_nearest(x, 2)) + 1.0f; });
+  const std::string plan = f.explain(counted<float>(8, 40, 40));
+  INFO(plan);
+  CHECK(plan.find("tiles over [s0, s1, s2]") != std::string::npos);
+  CHECK(plan.find("tiles over [s0, s1, 2, s2, 2]") != std::string::npos);
 }
 
 }  // namespace copy_nest_test

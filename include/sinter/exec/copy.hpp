@@ -87,7 +87,11 @@ template <std::size_t Size>
 void spread_elements(std::int64_t rows, std::int64_t width, const std::byte* from,
                      std::int64_t step, std::byte* to) {
   constexpr auto size = static_cast<std::int64_t>(Size);
-  if (rows * width * size < 64 || width * size > 64)
+  // Of these numbers GCC makes whole registers: 0.04 ns per f32 element instead of 0.2.
+  if (width == 2 && step == size)
+    for (std::int64_t row = 0; row < rows; ++row)
+      repeat_element<Size>(2, from + row * size, to + row * 2 * size);
+  else if (rows * width * size < 64 || width * size > 64)
     for (std::int64_t row = 0; row < rows; ++row)
       repeat_element<Size>(width, from + row * step, to + row * width * size);
   else if (width * size <= 16)

@@ -110,7 +110,8 @@ struct gemm_blocking {
   std::int64_t slab;   // rows of C
 };
 
-inline constexpr std::int64_t most_panel = 4 * gemm_column_unit, most_slab = 1024;
+inline constexpr std::int64_t most_slab = 1024;
+static_assert(most_panel % gemm_column_unit == 0);
 
 // Of B 147 KB, or 295: sums are loaded and stored half as often then, and f32 are 1 to 2 % faster
 // with registers of 64 bytes (Zen 5, Xeon). A strip of it has to leave half of L1 to A where

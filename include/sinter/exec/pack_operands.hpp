@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 // The order matters: see intrinsics.hpp.
 // clang-format off
@@ -13,6 +15,7 @@
 #include <Eigen/Core>
 // clang-format on
 
+#include <sinter/exec/copy.hpp>
 #include <sinter/exec/gathered_mapper.hpp>
 #include <sinter/exec/panel_product.hpp>
 #include <sinter/exec/partial.hpp>
@@ -26,6 +29,9 @@
 #endif
 
 namespace sinter::inline SINTER_ABI::exec::detail {
+
+// Columns of a panel of B at most, and how many with a stride are worth packing row by row.
+inline constexpr std::int64_t most_panel = 192, least_strided_run = 4;
 
 // A block of a gathered operand, with its own directions first and second and its offsets in
 // tables: `pack` gets a mapper, whose packets run along the direction with the longer runs.
@@ -83,12 +89,65 @@ void pack_strips(const Mapper& from, std::int64_t depth, std::int64_t columns, T
   }
 }
 
+// Every other of the `room` elements from `from` on: `count` of them, and as many as a register has
+// more.
+template <Floating T>
+void load_every_other(std::int64_t count, const T* from, std::int64_t room, T* to) {
+  using row [[gnu::vector_size(sizeof(simd<T>))]] = T;
+  std::int64_t i = 0;
+  for (; i < count && 2 * (i + lanes<T>) <= room; i += lanes<T>) {
+    row a, b;
+    std::memcpy(&a, from + 2 * i, sizeof a);
+    std::memcpy(&b, from + 2 * i + lanes<T>, sizeof b);
+    const row even = [&]<int... Lane>(std::integer_sequence<int, Lane...>) {
+      return __builtin_shufflevector(a, b, 2 * Lane...);
+    }(std::make_integer_sequence<int, lanes<T>>());
+    std::memcpy(to + i, &even, sizeof even);
+  }
+  for (; i < count; ++i) to[i] = from[2 * i];
+}
+
+// A gathered B whose columns lie in rows with a stride, row by row: with packets along its rows
+// every element is a load, a select and a store. (128 filters by windows of 3 x 3 at every other
+// place of [8,64,56,56]: 4.5 instead of 7.7 ms. Neighbours Eigen packs as fast.)
+template <Floating T>
+void pack_strided(const matrix_product& product, std::int64_t p, std::int64_t j, std::int64_t depth,
+                  std::int64_t columns, T* to) {
+  const gathered_axes& axes = product.gathered_b;
+  const auto [extent, stride] = axes.columns.back();
+  const std::int64_t first = axes.first_column + j;
+  auto* const places = static_cast<std::int64_t*>(product.tables);
+  fill_offsets(axes.columns, first, columns, places);
+  fill_offsets(axes.rows, axes.first_row + p, depth, places + columns);
+  const auto* const base = static_cast<const T*>(product.b);
+  alignas(64) T row[most_panel + lanes<T>] = {};
+  for (std::int64_t q = 0; q < depth; ++q) {
+    const T* const from = base + places[columns + q];
+    for (std::int64_t k = 0, run = 0; k < columns; k += run) {
+      run = std::min(extent - (first + k) % extent, columns - k);
+      if (stride == 2)
+        load_every_other(run, from + places[k], base + axes.high + 1 - (from + places[k]), row + k);
+      else
+        strided_load(run, from + places[k], stride, sizeof(T), row + k);
+    }
+    std::fill_n(row + columns, lanes<T>, T(0));
+    for_each_strip<T>(columns, [&]<int W>(std::int64_t at, std::int64_t) {
+      for (int w = 0; w < W; ++w)
+        store<T>(to + at * depth + (q * W + w) * lanes<T>, load<T>(row + at + w * lanes<T>));
+    });
+  }
+}
+
 // Rows [p, p + depth) and columns [j, j + columns) of B.
 template <Floating T>
 void pack_panel(const matrix_product& product, std::int64_t p, std::int64_t j, std::int64_t depth,
                 std::int64_t columns, T* to) {
   using by_row = Eigen::internal::const_blas_data_mapper<T, Eigen::Index, Eigen::RowMajor>;
-  if (const gathered_axes& axes = product.gathered_b; axes.any())
+  const gathered_axes& axes = product.gathered_b;
+  if (axes.any() && axes.columns.back().extent >= least_strided_run &&
+      axes.columns.back().stride != 1)
+    return pack_strided(product, p, j, depth, columns, to);
+  if (axes.any())
     return pack_gathered<T>(product.b, axes, axes.columns, axes.first_column + j, columns,
                             axes.rows, axes.first_row + p, depth, product.tables,
                             [&](const auto& mapper, auto along_columns) {

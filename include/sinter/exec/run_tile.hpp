@@ -12,6 +12,7 @@
 
 #include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/copy.hpp>
+#include <sinter/exec/copy_rows.hpp>
 #include <sinter/exec/positions.hpp>
 #include <sinter/exec/random.hpp>
 #include <sinter/exec/strided_runs.hpp>
@@ -413,6 +414,19 @@ class tile_runner {
     exec::for_each_run(p_.axes.inner, s.inner, column_, width_, f);
   }
 
+  // Rows of the tile that are equally far apart in a stream: f(first row, how many, elements from
+  // one to the next).
+  template <class F>
+  void for_each_even_run(std::size_t stream, F f) const {
+    const std::int64_t step = row_step(stream);
+    for (std::int64_t row = 0; row < height_;) {
+      std::int64_t end = even_ ? height_ : row + 1;
+      while (end < height_ && offset(stream, end) - offset(stream, end - 1) == step) ++end;
+      f(row, end - row, step);
+      row = end;
+    }
+  }
+
   // Columns that lie apart, rows that are neighbours: moved in square tiles.
   bool is_transposed(const exec::stream& s, std::size_t number) const {
     return p_.aligned_rows && height_ > 1 && width_ > 1 && s.linear && s.step != 1 &&
@@ -423,20 +437,24 @@ class tile_runner {
     const auto number = static_cast<std::size_t>(c.stream);
     const exec::stream& s = p_.streams[number];
     const auto size = static_cast<std::int64_t>(s.element_size);
-    if (c.target.extent == value_class::row) {
-      std::byte* to = address(c.target, 0);
-      if (even_)
-        return strided_load(height_, stream_at(c.stream, offset(number, 0)), row_stride(number),
-                            s.element_size, to);
-      for (std::int64_t row = 0; row < height_; ++row)
-        std::memcpy(to + row * size, stream_at(c.stream, offset(number, row)), s.element_size);
-      return;
-    }
+    if (c.target.extent == value_class::row)
+      return for_each_even_run(number, [&](std::int64_t row, std::int64_t rows, std::int64_t step) {
+        strided_load(rows, stream_at(c.stream, offset(number, row)), step, s.element_size,
+                     address(c.target, row));
+      });
     if (const std::int64_t to_pitch = pitch(c.target); is_transposed(s, number) && to_pitch != 0) {
       transpose_copy(width_, height_, stream_at(c.stream, offset(number, 0) + column_ * s.step),
                      s.step, s.element_size, address(c.target, 0), to_pitch);
       return;
     }
+    if (const std::int64_t to_pitch = pitch(c.target) * size; s.linear && to_pitch != 0)
+      return for_each_even_run(number, [&](std::int64_t row, std::int64_t rows, std::int64_t step) {
+        const std::byte* from = stream_at(c.stream, offset(number, row) + column_ * s.step);
+        std::byte* to = address(c.target, row);
+        if (s.step == 1) return copy_rows(rows, width_ * size, from, step * size, to, to_pitch);
+        for (; rows > 0; --rows, from += step * size, to += to_pitch)
+          strided_load(width_, from, s.step, s.element_size, to);
+      });
     for (std::int64_t row = 0; row < height_; ++row) {
       std::byte* to = address(c.target, row);
       for_each_run(

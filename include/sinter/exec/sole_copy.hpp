@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tile programs that only copy columns which lie side by side, as the pieces of a pad or a concat
-// and permutations of leading axes are: rows are copied where they lie, without tiles. What a pad
+// and permutations of leading axes are, or write one element into all columns of a row, as
+// enlarging an image does: rows are copied where they lie, without tiles. What a pad
 // has around them is written on the way. (Rows of 28 f32 with zeros around them, in L2: 1.9 ns
 // each; by commands that find the place of each, into zeros that were written before, 9.5.)
 #pragma once
@@ -13,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include <sinter/exec/copy.hpp>
 #include <sinter/exec/copy_rows.hpp>
 #include <sinter/exec/tile_program.hpp>
 
@@ -25,8 +27,14 @@ class sole_copy {
   bool bind(const tile_program& p) {
     fills_ = false;
     axes_ = &p.axes;
+    repeats_ = false;
     std::tie(from_, to_) = ends_of(p);
-    if (from_ == nullptr || !from_->has_unit_step() || !to_->has_unit_step()) from_ = nullptr;
+    if (from_ == nullptr) {
+      std::tie(from_, to_) = ends_of_repetition(p);
+      repeats_ = from_ != nullptr;
+    }
+    if (from_ == nullptr || !to_->has_unit_step() || !(repeats_ || from_->has_unit_step()))
+      from_ = nullptr;
     return is_bound();
   }
   bool is_bound() const { return from_ != nullptr; }
@@ -63,7 +71,10 @@ class sole_copy {
       fill_up_to(at.to);
       const std::int64_t rows = std::min(row_end - row, at.even_rows());
       if (fills_) fill_between(rows, bytes, at.to, at.to_step);
-      copy_rows(rows, bytes, at.from, at.from_step, at.to, at.to_step);
+      if (repeats_)
+        spread_rows(rows, column_end - column, at);
+      else
+        copy_rows(rows, bytes, at.from, at.from_step, at.to, at.to_step);
       written = at.to + (rows - 1) * at.to_step + bytes;
       at.advance(rows);
       row += rows;
@@ -85,7 +96,7 @@ class sole_copy {
           copy_(copy),
           size_(static_cast<std::int64_t>(copy.from_->element_size)),
           index_(extents()) {
-      from += (copy.from_->offset + column) * size_;
+      from += (copy.from_->offset + (copy.repeats_ ? 0 : column)) * size_;
       to += (copy.to_->offset + column) * size_;
       for (std::size_t axis = extents().size(); axis-- > 0; row /= extents()[axis]) {
         index_[axis] = row % extents()[axis];
@@ -150,6 +161,28 @@ class sole_copy {
     return {};
   }
 
+  // The same of a program that loads an element for each row and stores it in all columns.
+  static std::pair<const stream*, const stream*> ends_of_repetition(const tile_program& p) {
+    if (p.commands.size() != 3 || p.phase_lists.size() != 1 ||
+        p.row_lists[0] != command_range{0, 1} || p.phase_lists[0] != command_range{1, 3})
+      return {};
+    const command &load = p.commands[0], &expand = p.commands[1], &store = p.commands[2];
+    if (load.kind != command_kind::load || expand.kind != command_kind::expand ||
+        store.kind != command_kind::store || load.target != p.operands_of(expand)[0] ||
+        expand.target != p.operands_of(store)[0])
+      return {};
+    return {&p.streams[static_cast<std::size_t>(load.stream)],
+            &p.streams[static_cast<std::size_t>(store.stream)]};
+  }
+
+  void spread_rows(std::int64_t rows, std::int64_t columns, const row_cursor& at) const {
+    const std::size_t size = from_->element_size;
+    if (at.to_step == columns * static_cast<std::int64_t>(size))
+      return spread(rows, columns, at.from, at.from_step, size, at.to);
+    for (std::int64_t row = 0; row < rows; ++row)
+      fill(columns, at.from + row * at.from_step, size, at.to + row * at.to_step);
+  }
+
   // Before rows are copied: each overwrites what the place in front of it was too large for.
   void fill_between(std::int64_t rows, std::int64_t bytes, std::byte* to,
                     std::int64_t to_step) const {
@@ -162,7 +195,7 @@ class sole_copy {
 
   const stream *from_ = nullptr, *to_ = nullptr;
   const walk* axes_ = nullptr;
-  bool fills_ = false;
+  bool repeats_ = false, fills_ = false;
   std::int64_t begin_ = 0, end_ = 0;
   fill_pattern pattern_{};
 };

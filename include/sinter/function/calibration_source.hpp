@@ -121,6 +121,7 @@ class machine_measurement {
       measure_products();
       measure_jumps();
       measure_rows();
+      measure_copied_rows();
       measure_column_batches();
     }
     // Larger than the last level; but 64 MB will do where that is huge.
@@ -201,6 +202,17 @@ class machine_measurement {
     out_.row = (found.measured - found.predicted) / (2 * rows);
   }
 
+  // Rows of one element, three times each.
+  void measure_copied_rows() {
+    constexpr std::int64_t rows = 8192;
+    timed_graph g(code());
+    g.output(
+        ir::broadcast_to(g.argument({rows, 1}), ir::symbolic_shape{ir::dim(rows), ir::dim(3)}));
+    out_.copied_row = 1e-3;
+    const auto found = g.run(out_, brief);
+    out_.copied_row = (found.measured - found.predicted) / rows;
+  }
+
   // Sums over the middle of three axes: a batch per element of the first one.
   void measure_column_batches() {
     constexpr std::int64_t batches = 512;
@@ -260,7 +272,7 @@ class machine_measurement {
 
 // What the numbers of a file belong to; the first number is that of the format.
 inline std::string calibration_owner(const exec::processor& p) {
-  return "sinter machine 1, version " + std::to_string(SINTER_VERSION_MAJOR) + "." +
+  return "sinter machine 2, version " + std::to_string(SINTER_VERSION_MAJOR) + "." +
          std::to_string(SINTER_VERSION_MINOR) + "." + std::to_string(SINTER_VERSION_PATCH) + ", " +
          p.to_text();
 }

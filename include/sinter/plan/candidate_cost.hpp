@@ -374,8 +374,10 @@ class candidate_cost {
     return 0;
   }
 
-  // A reduction ends at every row; so does the reading of one value per row. Short rows feel it.
+  // A reduction ends at every row; so does the reading of one value per row. Short rows feel it,
+  // copies the least.
   double row_overhead(const candidate& c) const {
+    const double row = c.inside.body.empty() ? machine_.copied_row : machine_.row;
     double events = 0;
     for (const auto& [v, f] : c.inside.body) {
       const form& each = g_[v].forms[static_cast<std::size_t>(f)];
@@ -386,10 +388,13 @@ class candidate_cost {
       const resolved_view view = resolve(g_, leaf);
       if (view.steps.empty() || view.steps[0].code != ir::op::broadcast_to) continue;
       const ir::symbolic_shape& from = view.steps[0].operand;
-      if (!from.empty() && from.back() == ir::dim(1) && !(g_[leaf].shape.back() == ir::dim(1)))
-        events += g_[view.base].elements;
+      double columns = 1;
+      for (std::size_t axis = from.size(); axis-- > 0 && from[axis] == ir::dim(1);)
+        columns *= static_cast<double>(
+            g_.extent(g_[leaf].shape[g_[leaf].shape.size() - from.size() + axis]));
+      if (columns > 1) events += g_[leaf].elements / columns;
     }
-    return machine_.row * events;
+    return row * events;
   }
 
   const value_graph& g_;

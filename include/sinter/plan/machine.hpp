@@ -27,6 +27,7 @@ struct machine {
   double flop = 0.011;
   double launch = 120;           // a nest: set-up and its share of a parallel region
   double row = 6;                // the end of a row: a reduction, or a value per row that is read
+  double copied_row = 0.6;       // the same where a nest only copies
   double column_batch = 80;      // a batch of a column nest: its accumulators, two tile programs
   double strided_element = 1.0;  // an element that is gathered one by one
   double packed_element = 0.15;  // an element of a product's operand, rearranged for the kernel

@@ -18,7 +18,7 @@
 
 namespace sinter::inline SINTER_ABI::planning {
 
-inline constexpr std::array<std::pair<std::string_view, double machine::*>, 13> machine_fields{{
+inline constexpr std::array<std::pair<std::string_view, double machine::*>, 14> machine_fields{{
     {"dram_byte", &machine::dram_byte},
     {"l2_byte", &machine::l2_byte},
     {"l2_bytes", &machine::l2_bytes},
@@ -29,6 +29,7 @@ inline constexpr std::array<std::pair<std::string_view, double machine::*>, 13> 
     {"flop", &machine::flop},
     {"launch", &machine::launch},
     {"row", &machine::row},
+    {"copied_row", &machine::copied_row},
     {"column_batch", &machine::column_batch},
     {"strided_element", &machine::strided_element},
     {"packed_element", &machine::packed_element},
