@@ -392,7 +392,8 @@ class candidate_cost {
       for (std::size_t axis = from.size(); axis-- > 0 && from[axis] == ir::dim(1);)
         columns *= static_cast<double>(
             g_.extent(g_[leaf].shape[g_[leaf].shape.size() - from.size() + axis]));
-      if (columns > 1) events += g_[leaf].elements / columns;
+      // One value is read once, others again for each row.
+      if (columns > 1) events += g_[view.base].elements > 1 ? g_[leaf].elements / columns : 1;
     }
     return row * events;
   }
