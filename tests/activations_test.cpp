@@ -91,6 +91,15 @@ TEST_CASE("tile repeats the whole along each axis") {
   CHECK(repeated == sn::tensor<std::int8_t, 1>{1, 2, 1, 2, 1, 2});
 }
 
+TEST_CASE("tile of more axes than there is rank for at once") {
+  const reference_tensor x{
+      sn::dtype::f64, {1, 2, 1, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
+  reference_tensor wanted{sn::dtype::f64, {2, 4, 3, 6, 4}, {}};
+  for (std::size_t i = 0; i < 2 * 4 * 3 * 6 * 4; ++i)
+    wanted.data.push_back(x.data[i / (4 * 6 * 3) % 2 * 6 + i / 4 % 3 * 2 + i % 2]);
+  check_values([](const handles& a) { return sn::tile(a[0], {2, 2, 3, 2, 2}); }, {x}, wanted);
+}
+
 TEST_CASE("cumsum from either end, with and without the element itself") {
   const reference_tensor x{sn::dtype::f64, {2, 3}, {1, 2, 3, 4, 5, 6}};
   const auto along = [](int axis, bool exclusive, bool reverse) {

@@ -125,8 +125,9 @@ void multiply_windows(const matrix_product& product, detail::placed_matrix<T> a,
   const gathered_axes& axes = product.gathered_b;
   const position_runs runs = runs_of(axes.columns).value_or(position_runs{});
   std::optional<detail::window_rows> windows = detail::overlapping_rows(axes.rows, runs);
-  if (windows && (windows->size() > most_depth || axes.first_row % windows->size() != 0))
-    windows.reset();
+  if (windows && (windows->size() > most_depth || axes.first_row % windows->size() != 0 ||
+                  product.k % windows->size() != 0))
+    windows.reset();  // parts of windows
   if (windows) most_depth -= most_depth % windows->size();
   const auto* b = static_cast<const T*>(product.b);
   detail::tile_target<T> c{static_cast<T*>(product.c), product.ldc, product.accumulate};

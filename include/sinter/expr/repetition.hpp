@@ -38,22 +38,37 @@ struct tile_function {
     return handle(tiled(x.node, dims));
   }
 
-  // One axis after the other, since each needs one more for a moment.
+  // Every axis that is repeated needs one more for a moment: all of them at once, which is one
+  // copy, or one after the other where that is too many.
   static constexpr ir::value tiled(ir::value x, span<const ir::dim> counts) {
-    for (int axis = 0; axis < x.rank(); ++axis) {
-      const ir::dim count = counts[static_cast<std::size_t>(axis)];
-      if (count == ir::dim(1)) continue;
+    int repeated = 0;
+    for (const ir::dim count : counts) repeated += count == ir::dim(1) ? 0 : 1;
+    if (x.rank() + repeated <= max_rank) return repeat(x, counts);
+    for (std::size_t axis = 0; axis < counts.size(); ++axis) {
+      if (counts[axis] == ir::dim(1)) continue;
       if (x.rank() == max_rank)
         fail(handle(x), code, ir::fault_kind::rank_too_high, max_rank + 1, max_rank);
       if (x.owner->failed()) return x;
-      ir::symbolic_shape apart = x.shape(), together = x.shape();
-      apart.insert(apart.begin() + axis, ir::dim(1));
-      const ir::value alone = ir::reshape(x, apart);
-      apart[axis] = count;
-      together[axis] = x.owner->dims.mul(together[axis], count);
-      x = ir::reshape(ir::broadcast_to(alone, apart), together);
+      ir::symbolic_shape alone = ir::symbolic_shape::filled(counts.size(), ir::dim(1));
+      alone[axis] = counts[axis];
+      x = repeat(x, {alone.begin(), alone.size()});
     }
     return x;
+  }
+
+  static constexpr ir::value repeat(ir::value x, span<const ir::dim> counts) {
+    ir::symbolic_shape apart, repeated, together;
+    for (std::size_t axis = 0; axis < counts.size(); ++axis) {
+      const ir::dim extent = x.shape()[axis], count = counts[axis];
+      if (count != ir::dim(1)) {
+        apart.push_back(ir::dim(1));
+        repeated.push_back(count);
+      }
+      apart.push_back(extent);
+      repeated.push_back(extent);
+      together.push_back(count == ir::dim(1) ? extent : x.owner->dims.mul(extent, count));
+    }
+    return ir::reshape(ir::broadcast_to(ir::reshape(x, apart), repeated), together);
   }
 };
 
