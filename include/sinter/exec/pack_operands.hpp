@@ -89,8 +89,9 @@ void pack_strips(const Mapper& from, std::int64_t depth, std::int64_t columns, T
   }
 }
 
-// Every other of the `room` elements from `from` on: `count` of them, and as many as a register has
-// more.
+// Every other of the `room` elements from `from` on: `count` of them, and at most a register more,
+// which strided_load must not write: with it products of rows of 28 and 14 take 1.04 and 1.1 times
+// as long.
 template <Floating T>
 void load_every_other(std::int64_t count, const T* from, std::int64_t room, T* to) {
   using row [[gnu::vector_size(sizeof(simd<T>))]] = T;

@@ -442,17 +442,18 @@ class tile_runner {
         strided_load(rows, stream_at(c.stream, offset(number, row)), step, s.element_size,
                      address(c.target, row));
       });
-    if (const std::int64_t to_pitch = pitch(c.target); is_transposed(s, number) && to_pitch != 0) {
-      transpose_copy(width_, height_, stream_at(c.stream, offset(number, 0) + column_ * s.step),
-                     s.step, s.element_size, address(c.target, 0), to_pitch);
-      return;
-    }
-    if (const std::int64_t to_pitch = pitch(c.target) * size; s.linear && to_pitch != 0)
+    const std::int64_t to_pitch = pitch(c.target);
+    if (is_transposed(s, number) && to_pitch != 0)
+      return transpose_copy(width_, height_,
+                            stream_at(c.stream, offset(number, 0) + column_ * s.step), s.step,
+                            s.element_size, address(c.target, 0), to_pitch);
+    if (s.linear && to_pitch != 0)
       return for_each_even_run(number, [&](std::int64_t row, std::int64_t rows, std::int64_t step) {
         const std::byte* from = stream_at(c.stream, offset(number, row) + column_ * s.step);
         std::byte* to = address(c.target, row);
-        if (s.step == 1) return copy_rows(rows, width_ * size, from, step * size, to, to_pitch);
-        for (; rows > 0; --rows, from += step * size, to += to_pitch)
+        if (s.step == 1)
+          return copy_rows(rows, width_ * size, from, step * size, to, to_pitch * size);
+        for (; rows > 0; --rows, from += step * size, to += to_pitch * size)
           strided_load(width_, from, s.step, s.element_size, to);
       });
     for (std::int64_t row = 0; row < height_; ++row) {

@@ -27,13 +27,9 @@ class sole_copy {
   bool bind(const tile_program& p) {
     fills_ = false;
     axes_ = &p.axes;
-    repeats_ = false;
     std::tie(from_, to_) = ends_of(p);
-    if (from_ == nullptr) {
-      std::tie(from_, to_) = ends_of_repetition(p);
-      repeats_ = from_ != nullptr;
-    }
-    if (from_ == nullptr || !to_->has_unit_step() || !(repeats_ || from_->has_unit_step()))
+    if (from_ == nullptr) std::tie(from_, to_) = ends_of_repetition(p);
+    if (from_ == nullptr || !(from_->has_unit_step() || repeats()) || !to_->has_unit_step())
       from_ = nullptr;
     return is_bound();
   }
@@ -71,7 +67,7 @@ class sole_copy {
       fill_up_to(at.to);
       const std::int64_t rows = std::min(row_end - row, at.even_rows());
       if (fills_) fill_between(rows, bytes, at.to, at.to_step);
-      if (repeats_)
+      if (repeats())
         spread_rows(rows, column_end - column, at);
       else
         copy_rows(rows, bytes, at.from, at.from_step, at.to, at.to_step);
@@ -96,7 +92,7 @@ class sole_copy {
           copy_(copy),
           size_(static_cast<std::int64_t>(copy.from_->element_size)),
           index_(extents()) {
-      from += (copy.from_->offset + (copy.repeats_ ? 0 : column)) * size_;
+      from += (copy.from_->offset + column * copy.from_->step) * size_;
       to += (copy.to_->offset + column) * size_;
       for (std::size_t axis = extents().size(); axis-- > 0; row /= extents()[axis]) {
         index_[axis] = row % extents()[axis];
@@ -136,6 +132,9 @@ class sole_copy {
     std::int64_t size_;
     shape_vector index_;
   };
+
+  // Is it one element that all columns of a row get?
+  bool repeats() const { return from_->linear && from_->step == 0; }
 
   // The streams that a program copies from and to: in a command that loads or stores another
   // stream, or in both, by way of a slot. Null if it does anything else.
@@ -195,7 +194,7 @@ class sole_copy {
 
   const stream *from_ = nullptr, *to_ = nullptr;
   const walk* axes_ = nullptr;
-  bool repeats_ = false, fills_ = false;
+  bool fills_ = false;
   std::int64_t begin_ = 0, end_ = 0;
   fill_pattern pattern_{};
 };
