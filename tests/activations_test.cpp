@@ -114,6 +114,7 @@ TEST_CASE("cumsum from either end, with and without the element itself") {
   check_values(along(1, false, true), {x}, same({6, 5, 3, 15, 11, 6}));
   check_values(along(1, true, true), {x}, same({5, 3, 0, 11, 6, 0}));
   check_gradients(along(1, false, false), {x});
+  check_gradients(along(0, true, true), {x});
   // What is not in a sum does not spoil it.
   const double infinity = std::numeric_limits<double>::infinity();
   check_values([](const handles& a) { return sn::cumsum(a[0]); },

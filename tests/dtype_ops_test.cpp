@@ -136,7 +136,7 @@ TEST_CASE("reductions on every dtype they take, over rows and over columns") {
   });
 }
 
-TEST_CASE("products, movement, gather and scatter_add on every dtype") {
+TEST_CASE("products, movement, gather, scatter_add and cumsum on every dtype") {
   for_each_dtype([](dtype type) {
     ir::graph g;
     const ir::value x = ir::argument(g, type, 0, {ir::dim(6), ir::dim(9)}),
@@ -152,6 +152,8 @@ TEST_CASE("products, movement, gather and scatter_add on every dtype") {
     give(ir::gather(x, i, 0));
     const bool number = type != dtype::boolean;
     if (number) give(ir::scatter_add(ir::gather(x, i, 0), i, 0, {ir::dim(6), ir::dim(9)}));
+    if (number) give(ir::cumsum(x, 0));
+    if (number) give(ir::cumsum(x, 1, true, true));
     if (number) give(ir::matmul(x, y));
     if (number) give(ir::iota(g, type, {ir::dim(3), ir::dim(100)}, 1));
     if (number) give(ir::extent_scalar(g, type, ir::dim(6)));

@@ -377,6 +377,21 @@ TEST_CASE("gather and scatter_add") {
                  "scatter_add"));
 }
 
+TEST_CASE("cumsum") {
+  const auto x = tensor_of({2, 3}, {1, 2, 4, 8, 16, 32});
+  const auto summed = [&](int axis, bool exclusive, bool reverse) {
+    return evaluate({x}, [&](auto& in) { return ir::cumsum(in[0], axis, exclusive, reverse); });
+  };
+  CHECK(summed(0, false, false) == tensor_of({2, 3}, {1, 2, 4, 9, 18, 36}));
+  CHECK(summed(1, false, false) == tensor_of({2, 3}, {1, 3, 7, 8, 24, 56}));
+  CHECK(summed(1, true, false) == tensor_of({2, 3}, {0, 1, 3, 0, 8, 24}));
+  CHECK(summed(1, false, true) == tensor_of({2, 3}, {7, 6, 4, 56, 48, 32}));
+  CHECK(summed(0, true, true) == tensor_of({2, 3}, {8, 16, 32, 0, 0, 0}));
+  CHECK(evaluate({vector_of({200, 100, 7}, dtype::u8)}, [&](auto& in) {
+          return ir::cumsum(in[0], 0);
+        }) == vector_of({200, 300 - 256, 307 - 256}, dtype::u8));
+}
+
 TEST_CASE("composites") {
   const auto x = tensor_of({2, 2}, {0, 0, 0, std::log(3)});
   const auto made = [&](op code, std::initializer_list<std::int64_t> attributes) {

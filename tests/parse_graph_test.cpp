@@ -145,6 +145,8 @@ TEST_CASE("every op and attribute is read back") {
   ir::append(g, op::matmul, {x.id, x.id}, {0, 1});
   ir::gather(x, n, 0);
   ir::scatter_add(ir::gather(x, n, 0), n, 0, {s, 4});
+  for (const bool exclusive : {false, true})
+    for (const bool reverse : {false, true}) ir::cumsum(x, 1, exclusive, reverse);
   ir::extent_scalar(g, dtype::i64,
                     g.dims.floor_div(g.dims.mul(s, t), g.dims.mul(t, g.dims.add(s, 1))));
   ir::extent_scalar(g, dtype::f32, g.dims.mod(g.dims.sub(s, 3), g.dims.mul(s, t)));

@@ -471,6 +471,15 @@ TEST_CASE("corrupted nests of every other kind are refused") {
                               {{"target: ", [](auto& n) { ++n.indices.extent; }},
                                {"source: not one update", [](auto& n) { n.indexed[0] = 3; }},
                                {"tasks: ", [](auto& n) { n.columns_per_task = 0; }}});
+  check_nest<lowered_scan>("running sums",
+                           {{"source: leaves", [](auto& n) { n.axis_stride = 1000; }},
+                            {"source: not one stride", [](auto& n) { n.before.push_back(2); }},
+                            {"target: ", [](auto& n) { --n.count; }},
+                            {"target: ", [](auto& n) { n.target_offset = 1; }},
+                            {"type: is not", [](auto& n) { n.type = dtype::f16; }},
+                            {"blocks: ", [](auto& n) { n.lanes = 0; }},
+                            {"blocks: ", [](auto& n) { n.block = n.lanes - 1; }},
+                            {"tasks: ", [](auto& n) { n.columns_per_task = 0; }}});
 }
 
 TEST_CASE("corrupted custom ops are refused") {

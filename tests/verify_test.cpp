@@ -112,6 +112,8 @@ TEST_CASE("attributes must be as many as the op has, and make sense") {
       "eps"));
   CHECK(
       contains(rejection(damaged(op::matmul, dtype::f32, {4, 4}, {0, 0}, {0, 2}).g), "transpose"));
+  CHECK(contains(rejection(damaged(op::cumsum, dtype::f32, {4, 5}, {0}, {2, 0, 0}).g), "axis 2"));
+  CHECK(contains(rejection(damaged(op::cumsum, dtype::f32, {4, 5}, {0}, {0, 2, 0}).g), "0 or 1"));
   CHECK(contains(rejection(damaged(op::iota, dtype::i32, {3}, {},
                                    {static_cast<std::int64_t>(dtype::i32), 1}, {3})
                                .g),

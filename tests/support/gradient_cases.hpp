@@ -412,6 +412,20 @@ inline std::vector<gradient_case> structural_gradient_cases() {
                    return y * y;
                  },
                  {spread_out({3, 2}, -2, 2), of({3}, {3, 0, 3}, dtype::i64)}});
+  out.push_back({"cumsum",
+                 op::cumsum,
+                 [](const std::vector<value>& v) {
+                   const value y = sinter::ir::cumsum(v[0] * v[0], 1);
+                   return y * y;
+                 },
+                 {spread_out({2, 4}, -2, 2)}});
+  out.push_back({"cumsum of what is behind",
+                 op::cumsum,
+                 [](const std::vector<value>& v) {
+                   const value y = sinter::ir::cumsum(v[0] * v[0], 0, true, true);
+                   return y * y;
+                 },
+                 {spread_out({4, 2}, -2, 2)}});
   return out;
 }
 

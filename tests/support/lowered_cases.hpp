@@ -235,6 +235,14 @@ inline std::vector<lowered_case> lowered_cases() {
       "scatter_add", [](auto x, auto i) { return sn::scatter_add(x, i, 7, 0); }, noise({30, 21}),
       noise(dtype::i64, {30}, 2)));
   add(make_case(
+      "running sums",
+      [](auto x) {
+        return sn::outputs(sn::cumsum(x, 1), sn::cumsum(x, 0, {.exclusive = true}),
+                           sn::cumsum(x, 2, {.exclusive = true, .reverse = true}),
+                           sn::cumsum(sn::transpose(sn::slice(x, 2, 1, 9)), 2));
+      },
+      noise({4, 7, 9})));
+  add(make_case(
       "another shape", [](auto x, auto y) { return sn::reshape(x, 50, 20) + y; }, noise({20, 50}),
       noise({50, 20}, 2)));
   add(make_case(

@@ -170,6 +170,12 @@ output: %3
 output: %4
 output: %5
 )"},
+        {"running sums", R"(%0 = argument {number: 0} : f32[30, 300]
+%1 = cumsum(%0) {axis: 1} : f32[30, 300]
+%2 = cumsum(%0) {axis: 0, exclusive, reverse} : f32[30, 300]
+output: %1
+output: %2
+)"},
         {"a step of training", R"(%0 = argument {number: 0} : f32[40, 30]
 %1 = argument {number: 1} : f32[30, 20]
 %2 = argument {number: 2, weak} : f32[]

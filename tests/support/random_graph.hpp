@@ -33,7 +33,9 @@ class random_graph_generator : random_graph_pool {
     for (int i = 0; i < options_.steps; ++i) step();
     // Behind the others, so that the graphs of older seeds stay parts of the new ones.
     if (chance(20)) rope_step();
-    if (chance(20)) recompute_step();
+    const auto last = draw(0, 99);
+    if (last < 20) recompute_step();
+    if (last >= 80) cumsum_step();
     return {live_graph(), arguments_};
   }
 
@@ -358,6 +360,12 @@ class random_graph_generator : random_graph_pool {
       if (i < axis || i >= axis + width) whole.push_back(x->extent(i));
     }
     offer(ir::scatter_add(*x, indices_below(whole[axis], counter), axis, whole));
+  }
+
+  void cumsum_step() {
+    const auto x = find_number(1);
+    if (!x) return;
+    offer(ir::cumsum(*x, static_cast<int>(draw(0, x->rank() - 1)), chance(30), chance(30)));
   }
 
   void rope_step() {

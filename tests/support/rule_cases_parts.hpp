@@ -313,6 +313,34 @@ inline std::vector<rule_case> indexing_cases() {
          const ir::symbolic_shape table{4, c.a};
          return sides{ir::scatter_add(-u, i, 0, table), -ir::scatter_add(u, i, 0, table)};
        }},
+      {"cumsum-unit",
+       [](g& c, value, value) {
+         const value x = c.arg({c.a, 1});
+         return sides{ir::cumsum(x, 1), x};
+       }},
+      {"cumsum-unit",
+       [](g& c, value, value) {
+         const value x = c.arg({1, c.a});
+         return sides{ir::cumsum(x, 0, true, true),
+                      broadcast_to(ir::constant(c.g, x.type(), 0), {1, c.a})};
+       }},
+      {"cumsum-flip",
+       [](g&, value x, value) {
+         return sides{ir::cumsum(ir::flip(x, 3), 1, true),
+                      ir::flip(ir::cumsum(x, 1, true, true), 3)};
+       }},
+      {"cumsum-flip",
+       [](g&, value x, value) {
+         return sides{ir::cumsum(ir::flip(x, 2), 0), ir::flip(ir::cumsum(x, 0), 2)};
+       }},
+      {"cumsums-together",
+       [](g&, value x, value y) {
+         return sides{ir::cumsum(x, 0) + ir::cumsum(y, 0), ir::cumsum(x + y, 0)};
+       }},
+      {"cumsums-together",
+       [](g&, value x, value y) {
+         return sides{ir::cumsum(x, 1, true) - ir::cumsum(y, 1, true), ir::cumsum(x - y, 1, true)};
+       }},
   };
 }
 

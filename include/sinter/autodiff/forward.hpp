@@ -155,6 +155,7 @@ constexpr value tangent_of(const pushforward& p) {
     case op::reduce_sum:
     case op::gather:
     case op::scatter_add:
+    case op::cumsum:
     case op::rope: return same_op_of_first(p);
     case op::sum_to: return ir::sum_to(p.tangent(0), p.result.shape());
     case op::pad: return pad(p);

@@ -92,6 +92,7 @@ constexpr bool has_gradient_rule(op code) {
     case op::matmul:
     case op::gather:
     case op::scatter_add:
+    case op::cumsum:
     case op::softmax:
     case op::log_softmax:
     case op::layer_norm:
@@ -161,6 +162,7 @@ constexpr void apply_gradient_rule(const pullback& p) {
 
     case op::gather: return backward::gather(p);
     case op::scatter_add: return backward::scatter_add(p);
+    case op::cumsum: return backward::cumsum(p);
 
     case op::neg: return backward::neg(p);
     case op::abs: return backward::abs(p);

@@ -28,6 +28,7 @@
 #include <sinter/exec/run_matmul.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_pack.hpp>
+#include <sinter/exec/run_scan.hpp>
 #include <sinter/exec/run_streamed.hpp>
 #include <sinter/exec/run_winograd.hpp>
 #include <sinter/exec/tile_nest.hpp>
@@ -204,7 +205,7 @@ class executor {
  private:
   using bound_nest =
       std::variant<tile_nest, column_nest, matmul_nest, winograd_nest, streamed_nest, assemble_nest,
-                   alias_nest, pack_nest, gather_nest, scatter_nest, custom_nest>;
+                   alias_nest, pack_nest, gather_nest, scatter_nest, scan_nest, custom_nest>;
 
   // A buffer that lies where the call says.
   struct given_buffer {
@@ -234,6 +235,7 @@ class executor {
       case planning::nest_kind::assemble: add_nest<assemble_nest>(*plan_, kernels, nest); return;
       case planning::nest_kind::alias: add_nest<alias_nest>(*plan_, kernels, nest); return;
       case planning::nest_kind::pack: add_nest<pack_nest>(*plan_, kernels, nest); return;
+      case planning::nest_kind::scan: add_nest<scan_nest>(nest); return;
       case planning::nest_kind::custom: add_nest<custom_nest>(nest); return;
       case planning::nest_kind::gather:
         has_indexing_ = true;

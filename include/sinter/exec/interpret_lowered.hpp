@@ -287,6 +287,50 @@ class plan_interpreter {
     }
   }
 
+  void run(const lowered_scan& n) const {
+    const std::int64_t width = element_count(n.behind), summed = n.count - (n.exclusive ? 1 : 0);
+    for (std::int64_t b = 0; b < element_count(n.before) && n.count > 0; ++b)
+      for (std::int64_t j = 0; j < width; ++j) {
+        const std::int64_t from = n.offset + element_offset(n.before, n.before_strides, b) +
+                                  element_offset(n.behind, n.behind_strides, j);
+        // Element k of those that are summed, and the place of its sum; -1: of what is before it.
+        const auto source = [&](std::int64_t k) {
+          return at(n.source, from + (n.reverse ? n.count - 1 - k : k) * n.axis_stride, n.type);
+        };
+        const auto target = [&](std::int64_t k) {
+          const std::int64_t i = k + n.count - summed;
+          return at(n.target,
+                    n.target_offset + (b * n.count + (n.reverse ? n.count - 1 - i : i)) * width + j,
+                    n.type);
+        };
+        if (n.exclusive) write_element(n.type, {}, target(-1));
+        scan_line(n, summed, source, target);
+      }
+  }
+
+  template <class Source, class Target>
+  static void scan_line(const lowered_scan& n, std::int64_t count, Source source, Target target) {
+    const auto add = [&](element a, element b) { return evaluate(ir::op::add, n.type, a, b); };
+    element before{};
+    for (std::int64_t first = 0; first < count; first += n.block) {
+      const std::int64_t last = std::min(count, first + n.block);
+      element own{};
+      for (std::int64_t k = first; k < last;) {
+        std::vector<element> sums(
+            static_cast<std::size_t>(k + n.lanes <= last ? n.lanes : std::int64_t{1}));
+        for (std::size_t i = 0; i < sums.size(); ++i)
+          sums[i] = read_element(n.type, source(k + static_cast<std::int64_t>(i)));
+        for (std::size_t moved = 1; moved < sums.size(); moved *= 2)
+          for (std::size_t i = sums.size(); i-- > 0;)
+            sums[i] = add(sums[i], i < moved ? element{} : sums[i - moved]);
+        for (const element& sum : sums)
+          write_element(n.type, add(before, add(own, sum)), target(k++));
+        own = add(own, sums.back());
+      }
+      before = add(before, own);
+    }
+  }
+
   void run(const lowered_custom& n) const { interpret_custom(n, bases_.data()); }
 
   const lowered_plan& p_;

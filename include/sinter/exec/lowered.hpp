@@ -217,6 +217,22 @@ struct lowered_scatter {
   friend bool operator==(const lowered_scatter&, const lowered_scatter&) = default;
 };
 
+// target[before][i][behind] = the sum of source[before][j][behind] up to j = i; exclusive: without
+// i; reverse: from the last j on. Blocks of `block` elements along the axis are summed by
+// themselves, `lanes` of them at once: to element i of these element i - 1 is added, to that i - 2,
+// i - 4 and so on. The target is contiguous. Tasks have columns_per_task of `behind`.
+struct lowered_scan {
+  dtype type{};
+  int source = -1;
+  std::int64_t offset = 0, count = 0, axis_stride = 0;
+  shape_vector before, before_strides, behind, behind_strides;
+  bool exclusive = false, reverse = false;
+  std::int64_t block = 1, lanes = 1, columns_per_task = 1;
+  int target = -1;
+  std::int64_t target_offset = 0;
+  friend bool operator==(const lowered_scan&, const lowered_scan&) = default;
+};
+
 // An array as a user's op gets it, contiguous: under its own axes, or, where the op leaves leading
 // axes alone, with these as one. A view that is not contiguous is copied before the op runs,
 // `copy_offset` bytes into the memory that all threads share.
@@ -251,7 +267,7 @@ inline ir::custom_function reference_function(const ir::custom_op& op, dtype fir
 
 using lowered_nest = std::variant<lowered_tiles, lowered_columns, lowered_products,
                                   lowered_streamed, lowered_assembly, lowered_alias, lowered_pack,
-                                  lowered_gather, lowered_scatter, lowered_custom>;
+                                  lowered_gather, lowered_scatter, lowered_scan, lowered_custom>;
 
 /// A plan bound to extents and strides. Buffers behind those of the plan are the copies' own.
 struct lowered_plan {

@@ -26,8 +26,8 @@ namespace detail {
 
 // The names of the alternatives of lowered_nest, in their order.
 inline constexpr std::array<std::string_view, std::variant_size_v<lowered_nest>> nest_names{
-    "tiles", "columns", "products", "streamed",    "assemble",
-    "alias", "pack",    "gather",   "scatter_add", "custom"};
+    "tiles", "columns", "products",    "streamed", "assemble", "alias",
+    "pack",  "gather",  "scatter_add", "scan",     "custom"};
 
 // What the text of a nest is written with: words before fields, lines, programs.
 template <class Text>
@@ -226,6 +226,26 @@ class nest_text {
   }
 
   template <class Nest>
+  void scan(Nest& n) {
+    t_.begin();
+    t_.type(n.type);
+    number(" from buffer ", n.source);
+    number(" + ", n.offset);
+    axes("before ", n.before, n.before_strides);
+    number(", axis of ", n.count);
+    number(" by ", n.axis_stride);
+    axes("behind ", n.behind, n.behind_strides);
+    number(", tasks of columns ", n.columns_per_task);
+    t_.flag(", exclusive", n.exclusive);
+    t_.flag(", reverse", n.reverse);
+    number(", blocks of ", n.block);
+    number(", at once ", n.lanes);
+    t_.end();
+    target(n.target, n.target_offset);
+    t_.end();
+  }
+
+  template <class Nest>
   void custom(Nest& n) {
     t_.begin();
     custom_name(t_, n.op, kernels_);
@@ -404,6 +424,8 @@ void alternative_text(nest_text<Text>& t, Nest& n) {
     t.gather(n);
   else if constexpr (std::is_same_v<kind, lowered_scatter>)
     t.scatter(n);
+  else if constexpr (std::is_same_v<kind, lowered_scan>)
+    t.scan(n);
   else
     t.custom(n);
 }

@@ -12,6 +12,7 @@
 
 #include <sinter/exec/bound_access.hpp>
 #include <sinter/exec/copy.hpp>
+#include <sinter/exec/indexed_view.hpp>
 #include <sinter/exec/lowered.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
@@ -81,26 +82,6 @@ class index_list {
   dtype type_{};
   std::int64_t count_ = 0;
   bool is_argument_ = false;
-};
-
-// The axes before, at and behind the indexed axis of a strided operand.
-struct indexed_view {
-  strided_view view;
-  shape_vector before, before_strides, behind, behind_strides;
-  std::int64_t before_count = 1, behind_count = 1;
-
-  /// `width` axes from `axis` on are indexed.
-  void bind(const strided_view& from, std::size_t axis, std::size_t width) {
-    view = from;
-    before = shape_vector(from.shape.begin(), from.shape.begin() + axis);
-    before_strides = shape_vector(from.strides.begin(), from.strides.begin() + axis);
-    behind = shape_vector(from.shape.begin() + axis + width, from.shape.end());
-    behind_strides = shape_vector(from.strides.begin() + axis + width, from.strides.end());
-    before_count = element_count(before);
-    behind_count = element_count(behind);
-    merge_axes(before, before_strides);
-    merge_axes(behind, behind_strides);
-  }
 };
 
 class gather_nest {

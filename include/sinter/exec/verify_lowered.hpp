@@ -457,43 +457,44 @@ class plan_verifier {
     }
   };
 
-  void check(const lowered_gather& n) {
-    require(n.before.size() == n.before_strides.size() &&
-                n.behind.size() == n.behind_strides.size() && n.indices.extent >= 0,
+  // A nest along one axis: the other axes of its operand, what stands for that one, and a result of
+  // so many elements, which are all of its buffer.
+  template <class Nest>
+  void check_lines(const Nest& n, const shape_vector& along, const shape_vector& along_strides,
+                   std::int64_t results) {
+    require(n.before.size() == n.before_strides.size() && along.size() == along_strides.size() &&
+                n.behind.size() == n.behind_strides.size(),
             "source: not one stride per axis");
-    const std::int64_t count = check_indices(n.indices);
     axis_list axes;
-    axes.add(n.before, n.before_strides)
-        .add({n.indices.extent}, {n.axis_stride})
-        .add(n.behind, n.behind_strides);
+    axes.add(n.before, n.before_strides).add(along, along_strides).add(n.behind, n.behind_strides);
     check_reach(n.source, n.type, reach_of(n.offset, axes.extents, axes.strides), "source");
-    const std::int64_t all = element_count(n.before) * count * element_count(n.behind);
+    const std::int64_t all = element_count(n.before) * results * element_count(n.behind);
     check_piece(n.target, n.target_offset, all, n.type, "target");
     require(all == element_count(buffer(n.target, "target").shape),
-            "target: not as many elements as are gathered");
+            "target: not as many elements as are computed");
     touched_.read.push_back(n.source);
     touched_.written.push_back(n.target);
   }
 
+  void check(const lowered_gather& n) {
+    require(n.indices.extent >= 0, "source: below zero");
+    check_lines(n, {n.indices.extent}, {n.axis_stride}, check_indices(n.indices));
+  }
+
   void check(const lowered_scatter& n) {
-    require(n.before.size() == n.before_strides.size() &&
-                n.indexed.size() == n.indexed_strides.size() &&
-                n.behind.size() == n.behind_strides.size() && n.indices.extent >= 0,
-            "source: not one stride per axis");
+    require(n.indices.extent >= 0, "source: below zero");
     require(n.columns_per_task >= 1 || element_count(n.behind) == 0, "tasks: without columns");
     require(element_count(n.indexed) == check_indices(n.indices),
             "source: not one update per index");
-    axis_list axes;
-    axes.add(n.before, n.before_strides)
-        .add(n.indexed, n.indexed_strides)
-        .add(n.behind, n.behind_strides);
-    check_reach(n.source, n.type, reach_of(n.offset, axes.extents, axes.strides), "source");
-    const std::int64_t all = element_count(n.before) * n.indices.extent * element_count(n.behind);
-    check_piece(n.target, n.target_offset, all, n.type, "target");
-    require(all == element_count(buffer(n.target, "target").shape),
-            "target: not as many elements as are summed");
-    touched_.read.push_back(n.source);
-    touched_.written.push_back(n.target);
+    check_lines(n, n.indexed, n.indexed_strides, n.indices.extent);
+  }
+
+  void check(const lowered_scan& n) {
+    require(n.type != dtype::boolean && !is_narrow_float(n.type), "type: is not added up");
+    require(n.count >= 0, "source: below zero");
+    require(n.block >= 1 && n.lanes >= 1 && n.lanes <= n.block, "blocks: without elements");
+    require(n.columns_per_task >= 1 || element_count(n.behind) == 0, "tasks: without columns");
+    check_lines(n, {n.count}, {n.axis_stride}, n.count);
   }
 
   // ---- custom ops

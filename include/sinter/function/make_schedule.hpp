@@ -61,6 +61,7 @@ class schedule_maker {
       case assemble:
       case gather:
       case scatter_add:
+      case scan:
       case alias:
       case pack: break;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Items of nests that move elements: copies of pieces, other shapes of memory, packing, indices.
+// Items of nests without bodies: copies of pieces, other shapes of memory, packing, indices,
+// running sums.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,7 @@ class movement_item : private item_draft {
       case assemble: add_assemble(); break;
       case gather: add_gather(); break;
       case scatter_add: add_scatter(); break;
+      case scan: add_scan(); break;
       case alias: add_alias(); break;
       case pack: add_pack(); break;
       case tile:
@@ -121,6 +123,23 @@ class movement_item : private item_draft {
     give_to_threads(it, n.predicted_nanoseconds);
     item_.iterations.push_back(std::move(it));
     item_.reductions.push_back({0, -1, ir::op::reduce_sum, 1, 1, 1});
+  }
+
+  void add_scan() {
+    const planning::nest& n = nest_;
+    planning::iteration it{planning::work_kind::scan, 0, {}, {}};
+    add_axes(it, n.space, "i");
+    const auto axis = static_cast<std::size_t>(n.axis);
+    it.axes[axis].role = role::streamed;
+    const extents space = at_.evaluate(n.space);
+    std::int64_t before = 1, width = 1;
+    for (std::size_t i = 0; i < axis; ++i) before *= space[i];
+    for (std::size_t i = axis + 1; i < space.size(); ++i) width *= space[i];
+    it.loops = {
+        make_loop(range(0, axis), 1, 1), make_loop({n.axis}, space[axis], 1),
+        make_loop(range(axis + 1, space.size()), planning::scanned_columns(before, width), width)};
+    give_to_threads(it, n.predicted_nanoseconds);
+    item_.iterations.push_back(std::move(it));
   }
 
   // On one thread: it happens once.

@@ -504,4 +504,12 @@ constexpr value scatter_add(value updates, value indices, int axis, const symbol
           append(*updates.owner, op::scatter_add, {updates.id, indices.id}, {axis}, shape)};
 }
 
+/// The sum of each element and those before it along `axis`; `exclusive`: without the element
+/// itself, `reverse`: those behind it. Throws axis_error if the axis is outside of x's rank,
+/// dtype_error for bool.
+constexpr value cumsum(value x, int axis, bool exclusive = false, bool reverse = false) {
+  return {x.owner,
+          append(*x.owner, op::cumsum, {x.id}, {axis, exclusive ? 1 : 0, reverse ? 1 : 0})};
+}
+
 }  // namespace sinter::inline SINTER_ABI::ir

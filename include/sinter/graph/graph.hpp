@@ -47,6 +47,7 @@ namespace sinter::inline SINTER_ABI::ir {
 //   matmul           {transpose a, transpose b}; all leading extents equal
 //   gather           {axis}; inputs x, indices
 //   scatter_add      {axis}; inputs updates, indices; dims: shape of the result
+//   cumsum           {axis, exclusive, reverse}
 //   cross_entropy    inputs logits[..., classes], labels[...] (integers): one loss per row
 //   custom_map       {number in the graph's list of custom ops}
 //   custom           {number in that list, bits of the op's own attributes}

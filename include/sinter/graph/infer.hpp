@@ -460,6 +460,16 @@ constexpr inferred infer_by_rule(graph& g, op code, span<const int> in,
     case kind::movement: return detail::infer_movement(g, code, in, attributes, dims);
     case kind::contraction: break;
     case kind::indexing: return detail::infer_indexing(g, code, in, attributes, dims);
+    case kind::scan: {
+      const node& x = g[in[0]];
+      inferred out{x.type, x.shape, {}};
+      const auto rank = static_cast<std::int64_t>(x.shape.size());
+      if (!accepts_dtype(info(code).accepts, x.type))
+        out.problem = {fault_kind::wrong_dtype, code, static_cast<std::int64_t>(x.type), 0};
+      else if (attributes[0] < 0 || attributes[0] >= rank)
+        out.problem = {fault_kind::axis_out_of_range, code, attributes[0], rank};
+      return out;
+    }
     case kind::composite:
       if (code == op::rope) return detail::infer_rope(g, in, attributes);
       if (code == op::sum_windows) return detail::infer_sum_windows(g, in, attributes, dims);

@@ -135,6 +135,9 @@ class interpreter {
         return n.code == op::gather ? detail::interpret_gather(*in[0], *in[1], axis, shape)
                                     : detail::interpret_scatter_add(*in[0], *in[1], axis, shape);
       }
+      case kind::scan:
+        return detail::interpret_cumsum(*in[0], static_cast<int>(attributes[0]),
+                                        attributes[1] != 0, attributes[2] != 0);
       case kind::composite:
         if (n.code == op::cross_entropy) return detail::interpret_cross_entropy(*in[0], *in[1]);
         if (n.code == op::first_max)

@@ -3,6 +3,7 @@
 // not go through their expansions, so that the two can be checked against each other.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -73,6 +74,22 @@ inline reference_tensor interpret_reduction(op code, const reference_tensor& x, 
   const grouping rows = group_by_axes(x.shape, axes);
   reference_tensor out{code == op::argmax ? dtype::i64 : x.type, rows.shape, {}};
   for (const group& row : rows.groups) out.data.push_back(reduce_group(code, x, row));
+  return out;
+}
+
+// Along each line: what its elements so far add up to.
+inline reference_tensor interpret_cumsum(const reference_tensor& x, int axis, bool exclusive,
+                                         bool reverse) {
+  reference_tensor out = x;
+  for (group& line : group_by_axes(x.shape, std::int64_t{1} << axis).groups) {
+    if (reverse) std::ranges::reverse(line);
+    double sum = 0;
+    for (std::size_t i : line) {
+      const double before = sum;
+      sum = evaluate_scalar(op::add, x.type, sum, x.data[i]);
+      out.data[i] = exclusive ? before : sum;
+    }
+  }
   return out;
 }
 

@@ -90,10 +90,11 @@ enum class op : std::uint8_t {
   windows,
   concat,
   recompute,
-  // contraction and indexing
+  // contraction, indexing and running sums
   matmul,
   gather,
   scatter_add,
+  cumsum,
   // composites, defined by their expansion (graph/composite.hpp)
   softmax,
   log_softmax,
@@ -123,6 +124,7 @@ enum class kind : std::uint8_t {
   movement,
   contraction,
   indexing,
+  scan,
   composite,
   opaque,
   control
@@ -236,6 +238,7 @@ inline constexpr std::array<op_info, op_count> op_table{{
     {op::matmul, "matmul", 2, kind::contraction, accepts::numeric, yields::same, false, 2},
     {op::gather, "gather", 2, kind::indexing, accepts::any, yields::same, false, 4},
     {op::scatter_add, "scatter_add", 2, kind::indexing, accepts::any, yields::same, false, 8},
+    {op::cumsum, "cumsum", 1, kind::scan, accepts::numeric, yields::same, false, 4},
 
     {op::softmax, "softmax", 1, kind::composite, accepts::floating, yields::same, false, 0},
     {op::log_softmax, "log_softmax", 1, kind::composite, accepts::floating, yields::same, false, 0},
@@ -267,6 +270,7 @@ constexpr bool computes(op code) {
     case kind::indexing: return code == op::scatter_add;
     case kind::reduction:
     case kind::contraction:
+    case kind::scan:
     case kind::opaque:
     case kind::composite: return true;
     case kind::leaf:
@@ -299,6 +303,8 @@ static_assert(
 //   shift_right    arithmetic for signed integers
 //   multiply_add   a*b + c rounded once for floats
 //   argmax         the first index of the largest value; a NaN counts as largest
+//   cumsum         each element and all before it along the axis, added up; from the end on, or
+//                  without the element itself, if its attributes say so
 //   first_max      reduce_max whose derivative goes to the first of equals alone (pooling)
 //   windows        [..., size, count, ...]: element (j, i) is x[i stride + j dilation]
 //   sum_windows    the reverse: windows are put back, and where they overlap they are added up

@@ -358,6 +358,11 @@ class graph_parser {
         read_axis(n, "axis");
         n.takes_shape = true;
         break;
+      case op::cumsum:
+        read_axis(n, "axis");
+        n.attributes.push_back(accept_attribute("exclusive") ? 1 : 0);
+        n.attributes.push_back(accept_attribute("reverse") ? 1 : 0);
+        break;
       case op::matmul:
         n.attributes.push_back(accept_attribute("transpose_a") ? 1 : 0);
         n.attributes.push_back(accept_attribute("transpose_b") ? 1 : 0);

@@ -128,6 +128,9 @@ inline std::string attribute_text(const graph& g, int id) {
     case op::concat:
     case op::gather:
     case op::scatter_add: return "axis: " + std::to_string(a[0]);
+    case op::cumsum:
+      return "axis: " + std::to_string(a[0]) + detail::flag_text(", exclusive", a[1] != 0) +
+             detail::flag_text(", reverse", a[2] != 0);
     case op::matmul:
       return detail::flag_text("transpose_a", a[0] != 0) + (a[0] != 0 && a[1] != 0 ? ", " : "") +
              detail::flag_text("transpose_b", a[1] != 0);

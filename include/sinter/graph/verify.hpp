@@ -161,6 +161,11 @@ class verifier {
         check_counts(id, 1, shape_dims(id));
         check_axis(id, attributes[0], dims);
         return check_updates(id);
+      case op::cumsum:
+        check_counts(id, 3, 0);
+        check_axis(id, attributes[0], rank);
+        return expect((attributes[1] | attributes[2] | 1) == 1, id,
+                      "what it includes and its direction must be 0 or 1");
       case op::custom_map:
       case op::custom: return;  // check_custom
       case op::recompute: return check_counts(id, 1, 0);

@@ -150,6 +150,8 @@ class candidate_enumeration {
         add(nest_kind::gather, v, f, {});
       else if (each.code == ir::op::scatter_add)
         add(nest_kind::scatter_add, v, f, {});
+      else if (each.code == ir::op::cumsum)
+        add(nest_kind::scan, v, f, {});
       else if (each.code == ir::op::custom)
         add(nest_kind::custom, v, f, {});
       else if (each.code == ir::op::pad || each.code == ir::op::concat)

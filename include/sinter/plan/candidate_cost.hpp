@@ -128,6 +128,9 @@ class candidate_cost {
         break;
       case nest_kind::gather:
       case nest_kind::scatter_add: work += g_[c.root].elements * 0.5; break;
+      case nest_kind::scan:
+        work += micro_work(ir::op::cumsum, g_[c.root].type, machine_) * g_[c.root].elements;
+        break;
       case nest_kind::custom: work += custom_work(c); break;
       case nest_kind::streamed: work += streamed_work(c) + c.prologue_work; break;
       case nest_kind::grouped:

@@ -209,4 +209,9 @@ constexpr std::int64_t scattered_columns(std::int64_t before, std::int64_t width
   return std::max<std::int64_t>(16, whole_units(pieces_of(width, 16), 16));
 }
 
+/// Columns of a scan that one task takes: all rows of them, each added to the one before.
+constexpr std::int64_t scanned_columns(std::int64_t before, std::int64_t width) {
+  return scattered_columns(before, width);
+}
+
 }  // namespace sinter::inline SINTER_ABI::planning

@@ -43,6 +43,7 @@ class schedule_interpreter {
       case nest_kind::assemble: return run_assemble(n);
       case nest_kind::gather: return run_gather(n);
       case nest_kind::scatter_add: return run_scatter_add(n);
+      case nest_kind::scan: return run_scan(n);
       case nest_kind::alias: return run_alias(n);
       case nest_kind::custom: return run_custom(n);
       case nest_kind::pack: return run_pack(n);
@@ -439,6 +440,25 @@ class schedule_interpreter {
       memory_.write(target, to,
                     ir::evaluate_scalar(ir::op::add, memory_.type(target), memory_.read(target, to),
                                         memory_.read(n.accesses[0].buffer, updates(index))));
+    });
+  }
+
+  // Lines come from their first element, or their last one, on.
+  void run_scan(const nest& n) {
+    const access_index source(s_.plan, n.accesses[0], s_.symbols);
+    const auto axis = static_cast<std::size_t>(n.axis);
+    const int target = n.stores[0].buffer;
+    const std::int64_t last = source.seen()[axis] - 1;
+    std::map<shape_vector, double> sums;
+    walk_all(require(work_kind::scan, 0), [&](shape_vector index) {
+      if (n.reverse) index[axis] = last - index[axis];
+      shape_vector line = index;
+      line[axis] = 0;
+      double& sum = sums[line];
+      const double before = sum;
+      sum = ir::evaluate_scalar(ir::op::add, memory_.type(target), sum,
+                                memory_.read(n.accesses[0].buffer, source(index)));
+      memory_.write(target, index, n.exclusive ? before : sum);
     });
   }
 

@@ -200,6 +200,15 @@ class lowering {
         n.axis = static_cast<int>(g_.payload(*own).attributes[0]);
         for (int operand : own->operands) n.accesses.push_back(access_to(operand, false));
         break;
+      case nest_kind::scan: {
+        n.space = root.shape;
+        const auto& attributes = g_.payload(*own).attributes;
+        n.axis = static_cast<int>(attributes[0]);
+        n.exclusive = attributes[1] != 0;
+        n.reverse = attributes[2] != 0;
+        n.accesses.push_back(access_to(own->operands[0], true));
+        break;
+      }
       case nest_kind::custom: {
         n.space = root.shape;
         n.custom = &g_.custom(*own);

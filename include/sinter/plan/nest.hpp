@@ -134,6 +134,7 @@ enum class nest_kind : std::uint8_t {
   assemble,     // pad or concat: fill, then copies of pieces into blocks of the output
   gather,       // out[..., i..., ...] = x[..., index[i...], ...]
   scatter_add,  // zeros, then adds each update at its index, in the order of the updates
+  scan,         // out[..., i, ...] = the sum of x[..., j, ...], j from the first one to i
   alias,        // no work: the output is the operand's memory under another shape
   custom,       // a user's op on contiguous arrays: `custom` on the accesses
   pack,  // a right side of products in the order in which their kernel reads it (exec/gemm.hpp)
@@ -208,13 +209,15 @@ struct nest {
   // matmul: the epilogue reads what the result overwrites (w - rate * gradient), so the product
   // must not be computed in the result's memory but in scratch.
   bool product_in_scratch = false;
-  int axis = 0;                           // gather, scatter_add
+  int axis = 0;                           // gather, scatter_add, scan
+  // scan: without the element itself; from the last one on
+  bool exclusive = false, reverse = false;
   double fill = 0;                        // assemble
   const ir::custom_op* custom = nullptr;  // custom, with its attributes
   std::vector<double> custom_attributes;
   std::vector<piece> pieces;  // assemble
   std::vector<access>
-      accesses;  // gather: x, indices; scatter_add: updates, indices; alias: the operand
+      accesses;  // gather: x, indices; scatter_add: updates, indices; scan, alias: the operand
   std::vector<step> body;
   std::vector<store>
       stores;  // what the nest produces; nests without a body produce stores[0].buffer

@@ -48,6 +48,8 @@ class nest_reader : protected schedule_reader {
       n.hidden.offset = extent();
     }
     if (in_.accept_word("axis")) n.axis = static_cast<int>(size(max_rank));
+    n.exclusive = in_.accept_word("exclusive");
+    n.reverse = in_.accept_word("reverse");
     if (in_.accept_word("fill")) n.fill = real();
     if (n.kind == nest_kind::custom) read_custom(n);
     end_line();

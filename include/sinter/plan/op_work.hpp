@@ -37,7 +37,7 @@ inline double width_factor(dtype type) {
 inline double micro_work(ir::op code, dtype type, const machine& m) {
   const ir::op_info& row = ir::info(code);
   if (row.kind != ir::kind::elementwise && row.kind != ir::kind::reduction &&
-      code != ir::op::iota && code != ir::op::random_uniform)
+      row.kind != ir::kind::scan && code != ir::op::iota && code != ir::op::random_uniform)
     return 0;
   return width_factor(type) *
          (m.unit_work * static_cast<double>(row.cost) + m.tile_operand * (1 + row.arity));

@@ -120,6 +120,7 @@ class plan_printer {
       case nest_kind::assemble: return "assemble";
       case nest_kind::gather: return "gather";
       case nest_kind::scatter_add: return "scatter_add";
+      case nest_kind::scan: return "scan";
       case nest_kind::custom: return "custom";
       case nest_kind::alias: return "alias";
       case nest_kind::pack: return "pack for products";

@@ -192,6 +192,8 @@ class schedule_printer {
       out +=
           " hides " + number(n.hidden.value) + " behind " + s_.plan.dims.to_string(n.hidden.offset);
     if (n.axis != 0) out += " axis " + std::to_string(n.axis);
+    if (n.exclusive) out += " exclusive";
+    if (n.reverse) out += " reverse";
     if (ir::bits_of(n.fill) != 0) out += " fill " + number(n.fill);
     if (n.custom != nullptr) out += custom_text(n);
     out += "\n";

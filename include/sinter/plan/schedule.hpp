@@ -24,7 +24,7 @@
 namespace sinter::inline SINTER_ABI::planning {
 
 // reduction: elements along it combine; streamed: so they do, block by block, with what was summed
-// before scaled anew; whole: a user's kernel takes it as it likes, never a part of it.
+// before, scaled anew or put out as it grows; whole: a user's kernel takes it as it likes, never a part of it.
 enum class axis_role : std::uint8_t { parallel, reduction, streamed, whole };
 
 struct axis {
@@ -64,6 +64,7 @@ enum class work_kind : std::uint8_t {
   copy,      // elements from a view to a row-major place: piece `part` of an assemble nest
   fill,      // what no piece of an assemble nest covers
   index,     // gather and scatter_add
+  scan,      // running sums along an axis
   custom,    // a user's kernel, on as many rows as a task has, or on whole arrays
   pack,      // into the order of the product's kernel
 };

@@ -18,7 +18,7 @@ inline constexpr auto words_of<place> =
 template <>
 inline constexpr auto words_of<nest_kind> =
     std::to_array<std::string_view>({"tile", "column", "matmul", "grouped", "streamed", "assemble",
-                                     "gather", "scatter_add", "alias", "custom", "pack"});
+                                     "gather", "scatter_add", "scan", "alias", "custom", "pack"});
 template <>
 inline constexpr auto words_of<step_kind> = std::to_array<std::string_view>(
     {"load", "scalar", "constant", "extent", "iota", "random", "map", "reduce", "spread", "product",
@@ -31,7 +31,7 @@ inline constexpr auto words_of<mapped_to> =
     std::to_array<std::string_view>({"threads", "serial", "lanes"});
 template <>
 inline constexpr auto words_of<work_kind> = std::to_array<std::string_view>(
-    {"body", "product", "epilogue", "operand", "copy", "fill", "index", "custom", "pack"});
+    {"body", "product", "epilogue", "operand", "copy", "fill", "index", "scan", "custom", "pack"});
 template <>
 inline constexpr auto words_of<combination> =
     std::to_array<std::string_view>({"in_order", "pairwise"});

@@ -102,6 +102,7 @@ class item_verifier {
       case nest_kind::scatter_add:
         out.push_back({work_kind::index, 0, dims(n.accesses[0].shape)});
         break;
+      case nest_kind::scan: out.push_back({work_kind::scan, 0, dims(n.space)}); break;
       case nest_kind::alias:
         out.push_back({work_kind::copy, 0, dims(n.accesses[0].shape), true});
         break;
@@ -184,6 +185,9 @@ class item_verifier {
                    ? axis_role::reduction
                    : axis_role::parallel;
       }
+      case work_kind::scan:
+        return number == static_cast<std::size_t>(n.axis) ? axis_role::streamed
+                                                          : axis_role::parallel;
       case work_kind::custom:
         return number < custom_leading_axes(n) ? axis_role::parallel : axis_role::whole;
       case work_kind::operand:

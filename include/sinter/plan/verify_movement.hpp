@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks of nests that move values: pieces that are put together, and rows taken or added by index.
+// Checks of nests without bodies: pieces that are put together, rows taken or added by index,
+// running sums.
 #pragma once
 
 #include <cstddef>
@@ -69,6 +70,21 @@ inline void check_indexed(const nest_facts& facts, const nest& n) {
                 "indices are integers");
   facts.require(facts.buffer_at(n.accesses[0].buffer).type == facts.target(n).type, "store 0 dtype",
                 "the operand has another one");
+}
+
+// As many sums as elements, in their places.
+inline void check_scan(const nest_facts& facts, const nest& n) {
+  facts.require(n.accesses.size() == 1, "accesses", "one operand");
+  const shape_vector space = facts.evaluate(n.space);
+  facts.require(facts.evaluate(n.accesses[0].shape) == space, "access 0", "has other extents");
+  facts.require(facts.evaluate(facts.target(n).shape) == space, "space",
+                "is not that of the output");
+  facts.require(n.axis >= 0 && facts.at(n.axis) < space.size(), "axis", "there is none");
+  const dtype type = facts.target(n).type;
+  facts.require(facts.buffer_at(n.accesses[0].buffer).type == type, "store 0 dtype",
+                "the operand has another one");
+  facts.require(type != dtype::boolean && !is_narrow_float(type), "store 0 dtype",
+                "is not added up in this form");
 }
 
 }  // namespace sinter::inline SINTER_ABI::planning::detail

@@ -48,6 +48,7 @@ class nest_verifier : nest_facts {
       case nest_kind::assemble: return check_pieces(*this, n);
       case nest_kind::gather:
       case nest_kind::scatter_add: return check_indexed(*this, n);
+      case nest_kind::scan: return check_scan(*this, n);
       case nest_kind::alias:
         require(n.accesses.size() == 1 && n.body.empty(), "accesses", "an alias has one operand");
         return require(count(n.accesses[0].shape) == count(target(n).shape), "store",
@@ -100,6 +101,8 @@ class nest_verifier : nest_facts {
     require(n.parts.empty() == (n.kind != nest_kind::grouped), "parts", "only groups have parts");
     require(!n.winograd || n.kind == nest_kind::matmul, "winograd", "is no product");
     require(n.pieces.empty() || n.kind == nest_kind::assemble, "pieces", "there may be none");
+    require((!n.exclusive && !n.reverse) || n.kind == nest_kind::scan, "direction",
+            "there are no running sums");
     require((n.custom != nullptr) == (n.kind == nest_kind::custom), "custom op",
             "custom nests have one, and no others");
     require(n.custom != nullptr || n.custom_attributes.empty(), "attributes",

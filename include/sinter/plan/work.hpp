@@ -168,7 +168,8 @@ class work_counter {
             out = plus(out, body_flops(part.body, count(part.space), count(part.space), 0));
         return out;
       }
-      case nest_kind::scatter_add: return count(n.accesses[0].shape);
+      case nest_kind::scatter_add:
+      case nest_kind::scan: return count(n.accesses[0].shape);
       case nest_kind::custom: return custom_flops(n);
       case nest_kind::assemble:
       case nest_kind::gather:

@@ -19,6 +19,7 @@
 #include <sinter/rules/movement.hpp>
 #include <sinter/rules/recognition.hpp>
 #include <sinter/rules/reduction.hpp>
+#include <sinter/rules/scan.hpp>
 #include <sinter/rules/strength.hpp>
 #include <sinter/rules/windows.hpp>
 
@@ -45,6 +46,7 @@ inline std::span<const tensor_rule> all_rules() {
     append(convolution_rules());
     append(matmul_rules());
     append(indexing_rules());
+    append(scan_rules());
     std::vector<std::string_view> names;
     for (tensor_rule& rule : out) {
       const auto known = std::ranges::find(names, rule.name);
