@@ -229,28 +229,42 @@ TEST_CASE_TEMPLATE("windows of every size, and images of every height", T, float
       }
 }
 
+TEST_CASE_TEMPLATE("windows at every other place", T, float, double) {
+  for (const axes& window : {axes{{3, 90}, {3, 1}}, axes{{5, 900}, {3, 90}, {3, 1}}, axes{{7, 2}},
+                             axes{{25, 900}, {3, 90}, {3, 1}}, axes{{1, 1}}})
+    for (const std::int64_t height : {1, 2, 5, 8})
+      for (const std::int64_t width : {1, 2, 4, 7, 8, 9, 15, 16, 17, 32, 45}) {
+        const operand<T> b{window, {{height, 180}, {width, 2}}};
+        for (const std::int64_t m : {1, 2, 3, 8, 13})
+          check_unpacked<T>(m, b, sn::planning::product_reading::in_place);
+      }
+  check_unpacked<T>(3, {{{3, 16}, {3, 1}}, {{5, -40}, {9, 2}}},
+                    sn::planning::product_reading::in_place);
+}
+
 TEST_CASE_TEMPLATE("by windows a result has the same bits whatever is computed beside it", T, float,
                    double) {
   const auto in_place = sn::planning::product_reading::in_place;
   for (const axes& window : {axes{{3, 40}, {3, 1}}, axes{{25, 700}, {3, 40}, {3, 1}},
-                             axes{{9, 700}, {5, 40}, {5, 1}}, axes{{11, 700}, {3, 80}, {3, 1}}}) {
-    const operand<T> b{window, {{14, 40}, {19, 1}}};
-    const std::int64_t k = extent_of(b.rows), n = extent_of(b.columns);
-    const std::vector<T> left = some_values<T>(static_cast<std::size_t>(9 * k));
-    const std::vector<T> all = multiply_unpacked(9, left, b, 0, n, false, in_place);
-    for (std::int64_t m = 1; m < 9; ++m)
-      for (const auto& [first, count] :
-           {std::pair<std::int64_t, std::int64_t>{0, n}, {5, 20}, {19, 38}, {30, 150}}) {
-        CAPTURE(m);
-        const std::int64_t column = first;
-        CAPTURE(column);
-        std::vector<T> some = multiply_unpacked(m, left, b, first, count, false, in_place);
-        for (std::int64_t i = 0; i < m; ++i) {
-          const auto row = some.begin() + i * n + first;
-          CHECK(std::equal(row, row + count, all.begin() + i * n + first));
+                             axes{{9, 700}, {5, 40}, {5, 1}}, axes{{11, 700}, {3, 80}, {3, 1}}})
+    for (const std::int64_t spacing : {1, 2}) {
+      const operand<T> b{window, {{14, 40 * spacing}, {19, spacing}}};
+      const std::int64_t k = extent_of(b.rows), n = extent_of(b.columns);
+      const std::vector<T> left = some_values<T>(static_cast<std::size_t>(9 * k));
+      const std::vector<T> all = multiply_unpacked(9, left, b, 0, n, false, in_place);
+      for (std::int64_t m = 1; m < 9; ++m)
+        for (const auto& [first, count] :
+             {std::pair<std::int64_t, std::int64_t>{0, n}, {5, 20}, {19, 38}, {30, 150}}) {
+          CAPTURE(m);
+          const std::int64_t column = first;
+          CAPTURE(column);
+          std::vector<T> some = multiply_unpacked(m, left, b, first, count, false, in_place);
+          for (std::int64_t i = 0; i < m; ++i) {
+            const auto row = some.begin() + i * n + first;
+            CHECK(std::equal(row, row + count, all.begin() + i * n + first));
+          }
         }
-      }
-  }
+    }
 }
 
 TEST_CASE("convolutions of groups make no copy of windows either") {

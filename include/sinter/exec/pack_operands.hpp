@@ -45,7 +45,7 @@ void pack_gathered(const void* base, const gathered_axes& axes, std::span<const 
              b = offset_table::make(second, second_place, second_count,
                                     memory + offset_table::words(first_count));
   const auto* from = static_cast<const T*>(base);
-  if (unit_run(first) >= unit_run(second))
+  if (even_run(first) >= even_run(second))
     pack(gathered_mapper<T, true>(from, a, b, axes.low, axes.high), std::true_type());
   else
     pack(gathered_mapper<T, false>(from, a, b, axes.low, axes.high), std::false_type());

@@ -39,25 +39,27 @@ inline std::int64_t place_of(std::span<const matrix_axis> axes, std::int64_t pos
   return place;
 }
 
-/// How many positions along these axes lie one behind the other.
-inline std::int64_t unit_run(std::span<const matrix_axis> axes) {
+/// How many positions along these axes lie one behind the other, `spacing` elements apart.
+inline std::int64_t even_run(std::span<const matrix_axis> axes, std::int64_t spacing = 1) {
   std::int64_t run = 1;
   for (std::size_t i = axes.size(); i-- > 0;) {
     if (axes[i].extent == 1) continue;
-    if (axes[i].stride != run) break;
+    if (axes[i].stride != run * spacing) break;
     run *= axes[i].extent;
   }
   return run;
 }
 
-/// Runs of positions that lie one behind the other, with `step` elements from run to run.
+/// Runs of positions that lie one behind the other, `spacing` elements apart, with `step` elements
+/// from run to run.
 struct position_runs {
-  std::int64_t count = 1, length = 1, step = 0;
+  std::int64_t count = 1, length = 1, step = 0, spacing = 1;
 };
 
 /// The positions along these axes; nothing if the runs do not lie evenly.
-inline std::optional<position_runs> runs_of(std::span<const matrix_axis> axes) {
-  position_runs out{1, unit_run(axes), 0};
+inline std::optional<position_runs> runs_of(std::span<const matrix_axis> axes,
+                                            std::int64_t spacing = 1) {
+  position_runs out{1, even_run(axes, spacing), 0, spacing};
   std::int64_t inside = 1;
   for (std::size_t i = axes.size(); i-- > 0;) {
     if (inside < out.length || axes[i].extent == 1) {
@@ -69,6 +71,14 @@ inline std::optional<position_runs> runs_of(std::span<const matrix_axis> axes) {
     out.step = axes[i].stride;
   }
   return out;
+}
+
+/// Those of columns, which kernels also read where neighbours are every other element, as windows
+/// with a stride of 2 are.
+inline std::optional<position_runs> column_runs_of(std::span<const matrix_axis> axes) {
+  for (std::size_t i = axes.size(); i-- > 0;)
+    if (axes[i].extent != 1) return runs_of(axes, axes[i].stride == 2 ? 2 : 1);
+  return runs_of(axes);
 }
 
 /// One product C = op(A) op(B), or C += op(A) op(B) with `accumulate`: C is m x n, op(A) m x k,
@@ -85,8 +95,8 @@ inline std::optional<position_runs> runs_of(std::span<const matrix_axis> axes) {
 ///
 /// `reading`, of all of the product, not of this part of it alone, says how floats are read; each
 /// is another way of rounding. Where it is not `packed`, A is not gathered, and B is not transposed
-/// but for `dots`, where A is not. B may be gathered with runs_of its columns for `in_place`, with
-/// runs_of its rows for `dots`.
+/// but for `dots`, where A is not. B may be gathered with column_runs_of its columns for
+/// `in_place`, with runs_of its rows for `dots`.
 ///
 /// `count` products of this shape are computed one after the other: their operands and results
 /// begin so many elements behind those of the one before.

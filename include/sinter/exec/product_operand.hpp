@@ -93,11 +93,10 @@ class product_operand {
 
   /// Of a gathered right side.
   planning::gathered_runs runs() const {
-    const auto lie_so = [](const axis_vector& axes) {
-      const auto runs = runs_of({axes.begin(), axes.end()});
-      return runs ? runs->length : 0;
-    };
-    return {lie_so(column_axes_), lie_so(row_axes_)};
+    const auto columns = column_runs_of({column_axes_.begin(), column_axes_.end()}),
+               rows = runs_of({row_axes_.begin(), row_axes_.end()});
+    return {columns ? columns->length : 0, rows ? rows->length : 0,
+            columns && columns->spacing == 2};
   }
 
   /// Lets the batches along a batch axis be more rows of this matrix, if they lie so: `rows` is how

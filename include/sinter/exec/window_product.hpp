@@ -23,7 +23,7 @@ namespace detail {
 
 /// R rows of `a` by W segments, of which row p lies offsets[p] elements behind the first. `Whole`:
 /// all lanes may be read.
-template <int R, int W, bool Whole, Floating T>
+template <int R, int W, int Spacing, bool Whole, Floating T>
 [[gnu::noinline]] void multiply_segments(std::int64_t depth, placed_matrix<T> a, const T* b,
                                          const column_segment* segments,
                                          const std::int64_t* offsets, tile_target<T> c) {
@@ -35,28 +35,32 @@ template <int R, int W, bool Whole, Floating T>
   sum_tile<R, W, T>(
       depth, a,
       [&](std::int64_t p, int w, bool) {
-        const T* const at = from[w] + offsets[p];
-        return Whole ? load<T>(at) : load_part<T>(at, count[w], T(0));
+        return load_segment<Spacing, Whole>(from[w] + offsets[p], count[w]);
       },
       sum);
+#pragma GCC unroll 8
+  for (auto& row : sum)
+#pragma GCC unroll 8
+    for (simd<T>& each : row) each = in_order<Spacing, T>(each);
   store_segments<R, W, T>(sum, segments, c);
 }
 
 // Rows from row i on, R at a time, then half as many, and so on.
-template <int R, int W, bool Whole, Floating T>
+template <int R, int W, int Spacing, bool Whole, Floating T>
 void multiply_segment_rows(std::int64_t i, std::int64_t m, std::int64_t depth, placed_matrix<T> a,
                            const T* b, const column_segment* segments, const std::int64_t* offsets,
                            tile_target<T> c) {
   for (; i + R <= m; i += R)
-    multiply_segments<R, W, Whole>(depth, a.from_row(i), b, segments, offsets, c.at(i, 0));
+    multiply_segments<R, W, Spacing, Whole>(depth, a.from_row(i), b, segments, offsets, c.at(i, 0));
   if constexpr (R > 1)
-    if (i < m) multiply_segment_rows<R / 2, W, Whole>(i, m, depth, a, b, segments, offsets, c);
+    if (i < m)
+      multiply_segment_rows<R / 2, W, Spacing, Whole>(i, m, depth, a, b, segments, offsets, c);
 }
 
 /// All rows of a block, R at a time, by its columns, W segments at a time. Segments are found once
 /// for all products, some 60 at a time; of the last ones, which are fewer than W, one comes several
 /// times without a column.
-template <int R, int W, bool Whole, Floating T>
+template <int R, int W, int Spacing, bool Whole, Floating T>
 void multiply_all_segments(const window_block<T>& block, const position_runs& runs) {
   constexpr int most = 64 / W * W;
   column_segment segments[std::size_t{most}];
@@ -65,8 +69,8 @@ void multiply_all_segments(const window_block<T>& block, const position_runs& ru
     for (; count % W != 0; ++count) segments[count] = {segments[0].from, segments[0].column, 0};
     block.for_each_product([&](placed_matrix<T> a, const T* b, tile_target<T> c) {
       for (int w = 0; w < count; w += W)
-        multiply_segment_rows<R, W, Whole>(0, block.rows, block.depth, a, b, segments + w,
-                                           block.offsets, c);
+        multiply_segment_rows<R, W, Spacing, Whole>(0, block.rows, block.depth, a, b, segments + w,
+                                                    block.offsets, c);
     });
   }
 }
@@ -75,11 +79,17 @@ void multiply_all_segments(const window_block<T>& block, const position_runs& ru
 template <bool Whole, Floating T>
 void multiply_together(const window_block<T>& block, const position_runs& runs) {
   if (block.rows <= 0 || block.columns <= 0) return;
-  // Two rows need more columns beside them to hide how long a multiply-add takes.
-  if (block.rows <= 2)
-    multiply_all_segments<2, register_count / 4, Whole>(block, runs);
+  const auto multiply = [&]<int Spacing>() {
+    // Two rows need more columns beside them to hide how long a multiply-add takes.
+    if (block.rows <= 2)
+      multiply_all_segments<2, register_count / 4, Spacing, Whole>(block, runs);
+    else
+      multiply_all_segments<tile_rows, tile_registers, Spacing, Whole>(block, runs);
+  };
+  if (runs.spacing == 2)
+    multiply.template operator()<2>();
   else
-    multiply_all_segments<tile_rows, tile_registers, Whole>(block, runs);
+    multiply.template operator()<1>();
 }
 
 /// How many rows of a block are best multiplied several at a time, where windows overlap: whole
@@ -116,14 +126,14 @@ void multiply_block(const window_block<T>& block, const position_runs& runs,
 }  // namespace detail
 
 /// C = A B, or C += A B if the product says so, of a gathered B whose columns lie in runs
-/// (runs_of); `offsets` has room for 192 of them. How an element is summed up depends on k and the
-/// axes of B's rows alone: in order, in blocks of up to 192.
+/// (column_runs_of); `offsets` has room for 192 of them. How an element is summed up depends on k
+/// and the axes of B's rows alone: in order, in blocks of up to 192.
 template <Floating T>
 void multiply_windows(const matrix_product& product, detail::placed_matrix<T> a,
                       std::int64_t* offsets) {
   std::int64_t most_depth = 192;
   const gathered_axes& axes = product.gathered_b;
-  const position_runs runs = runs_of(axes.columns).value_or(position_runs{});
+  const position_runs runs = column_runs_of(axes.columns).value_or(position_runs{});
   std::optional<detail::window_rows> windows = detail::overlapping_rows(axes.rows, runs);
   if (windows && (windows->size() > most_depth || axes.first_row % windows->size() != 0 ||
                   product.k % windows->size() != 0))

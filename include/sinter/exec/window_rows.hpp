@@ -34,6 +34,7 @@ struct window_rows {
 inline std::optional<window_rows> overlapping_rows(std::span<const matrix_axis> axes,
                                                    const position_runs& runs) {
   std::int64_t width = 1;
+  if (runs.spacing != 1) return std::nullopt;
   for (std::size_t i = axes.size(); runs.count > 1 && i-- > 0; width *= axes[i].extent)
     if (axes[i].extent > 1 && axes[i].stride == runs.step)
       return window_rows{axes[i].extent, width, runs.step,

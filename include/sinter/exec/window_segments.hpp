@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/product.hpp>
@@ -20,6 +21,42 @@ namespace sinter::inline SINTER_ABI::exec::detail {
 struct column_segment {
   std::int64_t from, column, count, first = 0;
 };
+
+// Elements 0, 2, 4... of `a` and, behind them, 1, 3, 5... of `b`, those of each 16 bytes of both
+// side by side: to bring them in order takes AVX2 another instruction, as long as a multiply-add.
+template <Floating T, std::size_t... I>
+[[gnu::always_inline]] inline simd<T> every_other(simd<T> a, simd<T> b, std::index_sequence<I...>) {
+  constexpr std::size_t part = 16 / sizeof(T), half = part / 2;
+  return simd<T>(__builtin_shufflevector(
+      a.data, b.data,
+      (I / part * part +
+       (I % part < half ? I % part * 2 : sizeof...(I) + (I % part - half) * 2 + 1))...));
+}
+template <Floating T, std::size_t... I>
+[[gnu::always_inline]] inline simd<T> ordered(simd<T> x, std::index_sequence<I...>) {
+  constexpr std::size_t part = 16 / sizeof(T), half = part / 2, first = sizeof...(I) / 2;
+  return simd<T>(__builtin_shufflevector(
+      x.data, x.data, (I % first / half * part + I % first % half + (I < first ? 0 : half))...));
+}
+
+/// The first `count` elements from `at` on, all if `Whole`, that lie 1 or 2 apart; in_order brings
+/// what was computed of such registers in order. The second register of what lies apart begins
+/// within the first: nothing behind the last element is read.
+template <int Spacing, bool Whole, Floating T>
+[[gnu::always_inline]] inline simd<T> load_segment(const T* at, std::int64_t count) {
+  if constexpr (Spacing == 1) {
+    return Whole ? load<T>(at) : load_part<T>(at, count, T(0));
+  } else {
+    const T* const second = at + lanes<T> - 1;
+    const simd<T> a = Whole ? load<T>(at) : load_part<T>(at, 2 * count - 1, T(0)),
+                  b = Whole ? load<T>(second) : load_part<T>(second, 2 * count - lanes<T>, T(0));
+    return every_other<T>(a, b, std::make_index_sequence<simd<T>::size>());
+  }
+}
+template <int Spacing, Floating T>
+[[gnu::always_inline]] inline simd<T> in_order(simd<T> x) {
+  return Spacing == 1 ? x : ordered<T>(x, std::make_index_sequence<simd<T>::size>());
+}
 
 /// Lanes of R registers behind each other, to the columns of a segment.
 template <int R, Floating T>
@@ -82,10 +119,11 @@ class segment_cursor {
     while (count < most && left_ > 0) {
       const std::int64_t end = std::min(runs_.length, begin_ + left_);
       for (; at_ < end && count < most; at_ += Lanes) {
-        column_segment next{run_ + at_, column_ + at_ - begin_, std::min(Lanes, end - at_)};
+        column_segment next{run_ + at_ * runs_.spacing, column_ + at_ - begin_,
+                            std::min(Lanes, end - at_)};
         if constexpr (Whole) {
           const std::int64_t back = std::max<std::int64_t>(0, at_ + Lanes - runs_.length);
-          next.from -= back;
+          next.from -= back * runs_.spacing;
           if (!adds && at_ - back >= begin_ && at_ - back + Lanes <= end)
             next.column -= back, next.count = Lanes;
           else

@@ -269,10 +269,12 @@ class candidate_cost {
   gathered_runs runs_of(int view, const form& f) const {
     const ir::symbolic_shape& shape = g_[view].shape;
     const auto directions = directions_of(shape, resolve(g_, view).steps);
-    if (!directions || directions->back().step != 1) return {};
-    const std::int64_t run = g_.extent(shape.back());
+    if (!directions) return {};
+    const std::int64_t run = g_.extent(shape.back()), spacing = directions->back().step;
     const bool transposed = g_.payload(f).attributes[1] != 0;
-    return transposed ? gathered_runs{.depth = run} : gathered_runs{.columns = run};
+    if (spacing != 1 && (spacing != 2 || transposed)) return {};
+    return transposed ? gathered_runs{.depth = run}
+                      : gathered_runs{.columns = run, .apart = spacing == 2};
   }
   bool packs(const candidate& c, int v, const form& f) const {
     return reading(c, v, f) == product_reading::packed;
