@@ -121,6 +121,22 @@ TEST_CASE_TEMPLATE("permutations, concats and slices of rows", T, float, double,
   }
 }
 
+TEST_CASE("the gradient of means is one value for several elements") {
+  const auto slope = sn::fuse([](auto x, auto g) { return sn::vjp(sn::avg_pool2d(x, 2), g, x); });
+  for (const std::int64_t width : {1, 2, 5, 17, 300}) {
+    CAPTURE(width);
+    sn::tensor<float, 4> x(2, 3, 6, 2 * width), g(2, 3, 3, width);
+    for (std::int64_t i = 0; i < g.size(); ++i) g.data()[i] = static_cast<float>(i % 97);
+    const sn::tensor<float, 4> out = slope(x, g);
+    int wrong = 0;
+    for (std::int64_t i = 0; i < out.size(); ++i) {
+      const std::int64_t column = i % (2 * width), row = i / (2 * width);  // of all images
+      wrong += out.data()[i] != g.data()[row / 2 * width + column / 2] / 4 ? 1 : 0;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE_TEMPLATE("every element several times", T, float, double, std::int32_t, std::uint8_t,
                    bool) {
   auto twice = sn::fuse([](auto x) { return sn::upsample_nearest(x, 2); });

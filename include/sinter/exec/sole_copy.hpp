@@ -160,17 +160,26 @@ class sole_copy {
     return {};
   }
 
-  // The same of a program that loads an element for each row and stores it in all columns.
+  // The same of a program that stores an element for each row in all columns, by way of a slot;
+  // where elements do not lie side by side, they are loaded before.
   static std::pair<const stream*, const stream*> ends_of_repetition(const tile_program& p) {
-    if (p.commands.size() != 3 || p.phase_lists.size() != 1 ||
-        p.row_lists[0] != command_range{0, 1} || p.phase_lists[0] != command_range{1, 3})
+    const int last = static_cast<int>(p.commands.size());
+    if (last < 2 || last > 3 || p.phase_lists.size() != 1 ||
+        p.row_lists[0] != command_range{0, last - 2} ||
+        p.phase_lists[0] != command_range{last - 2, last})
       return {};
-    const command &load = p.commands[0], &expand = p.commands[1], &store = p.commands[2];
-    if (load.kind != command_kind::load || expand.kind != command_kind::expand ||
-        store.kind != command_kind::store || load.target != p.operands_of(expand)[0] ||
+    const command &first = p.commands[0], &expand = p.commands[static_cast<std::size_t>(last - 2)],
+                  &store = p.commands[static_cast<std::size_t>(last - 1)];
+    if (expand.kind != command_kind::expand || store.kind != command_kind::store ||
         expand.target != p.operands_of(store)[0])
       return {};
-    return {&p.streams[static_cast<std::size_t>(load.stream)],
+    const location value = p.operands_of(expand)[0];
+    int source = -1;
+    if (last == 2 && value.where == location::memory::stream) source = value.index;
+    if (last == 3 && first.kind == command_kind::load && first.target == value)
+      source = first.stream;
+    if (source < 0) return {};
+    return {&p.streams[static_cast<std::size_t>(source)],
             &p.streams[static_cast<std::size_t>(store.stream)]};
   }
 
