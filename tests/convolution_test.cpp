@@ -390,6 +390,53 @@ TEST_CASE("convolutions and their gradients make no copy of windows") {
   CHECK(plan.find("(9*s5), s3*s2]  (predicted") == std::string::npos);  // a column per window
 }
 
+TEST_CASE("the image gradient of strided windows is a convolution of what is stretched") {
+  const auto halved = sn::fuse([](auto x, auto w, auto g) {
+    return sn::vjp(sn::conv2d(x, w, {.stride = 2, .padding = 1}), g, x);
+  });
+  const auto of_groups = sn::fuse([](auto x, auto w, auto g) {
+    return sn::vjp(sn::conv2d(x, w, {.stride = {2, 3}, .groups = 2}), g, x);
+  });
+  const auto check = [](const auto& f, std::int64_t height, std::int64_t width, std::int64_t groups,
+                        std::int64_t padding, std::int64_t down, std::int64_t right) {
+    CAPTURE(height);
+    CAPTURE(width);
+    const std::int64_t inputs = 4 / groups, outputs = 6 / groups;
+    const auto x = image(2, 4, height, width), w = image(6, inputs, 3, 3),
+               g = image(2, 6, (height + 2 * padding - 3) / down + 1,
+                         (width + 2 * padding - 3) / right + 1);
+    const auto got = f(x, w, g);
+    int wrong = 0;
+    for (std::int64_t i = 0; i < got.size(); ++i) {
+      const std::int64_t q = i % width, p = i / width % height, c = i / width / height % 4,
+                         n = i / width / height / 4;
+      double sum = 0;
+      for (std::int64_t k = 0; k < outputs; ++k)
+        for (std::int64_t a = 0; a < 3; ++a)
+          for (std::int64_t b = 0; b < 3; ++b) {
+            const std::int64_t row = p + padding - a, column = q + padding - b,
+                               filter = c / inputs * outputs + k;
+            if (row < 0 || column < 0 || row % down != 0 || column % right != 0 ||
+                row / down >= g.shape()[2] || column / right >= g.shape()[3])
+              continue;
+            sum += double{g(n, filter, row / down, column / right)} *
+                   double{w(filter, c % inputs, a, b)};
+          }
+      wrong += std::abs(got.data()[i] - sum) > 1e-5 ? 1 : 0;
+    }
+    CHECK(wrong == 0);
+  };
+  for (const std::int64_t height : {5, 6, 7, 8})
+    for (const std::int64_t width : {3, 4, 9, 10, 11, 40}) {
+      check(halved, height, width, 1, 1, 2, 2);
+      check(of_groups, height, width, 2, 0, 2, 3);
+    }
+  const auto x = image(4, 16, 28, 28), w = image(16, 16, 3, 3), g = image(4, 16, 14, 14);
+  const std::string plan = halved.explain(x, w, g);
+  INFO(plan);
+  CHECK(plan.find("transposed-convolution") != std::string::npos);
+}
+
 TEST_CASE("how the gradient of an image is read is chosen by what both ways take") {
   // The inner image is masked by its activation, and its gradient read there, and summed.
   const auto inner = [](auto a, auto k, auto l, auto seed) {

@@ -13,6 +13,7 @@ namespace sinter::test {
 struct image_sizes {
   dim images, groups, outputs, inputs;                   // channels per group
   std::int64_t window[2], dilation[2], size[2], cut[2];  // of the gradient; cut off on each side
+  std::int64_t stride[2] = {1, 1};
 };
 
 // Of an image whose first axis of the plane is `plane`; windows and places change places.
@@ -23,6 +24,16 @@ inline value exchanged(value windows, int plane) {
 inline value image_windows(value image, int plane, const image_sizes& s) {
   const value rows = ir::windows(image, plane, dim(s.window[0]), 1, s.dilation[0]);
   return exchanged(ir::windows(rows, plane + 2, dim(s.window[1]), 1, s.dilation[1]), plane);
+}
+
+// With zeros between the elements along an axis.
+inline value stretched(value x, int axis, std::int64_t stride) {
+  ir::symbolic_shape apart = x.shape(), together = apart;
+  apart.insert(apart.begin() + axis + 1, dim(1));
+  together[axis] = x.owner->dims.mul(x.extent(axis), dim(stride));
+  ir::symbolic_shape none = ir::symbolic_shape::filled(apart.size(), dim(0)), behind = none;
+  behind[axis + 1] = dim(stride - 1);
+  return write::reshape(ir::pad(write::reshape(x, apart), none, behind), together);
 }
 
 // Of the image's gradient: a product per window, put back, and a convolution. Channels are two axes
@@ -43,26 +54,31 @@ inline sides image_gradient(case_graph& c, const image_sizes& s) {
   std::int64_t extent[2], reach[2];
   for (int i : {0, 1}) {
     reach[i] = (s.window[i] - 1) * s.dilation[i];
-    extent[i] = s.size[i] + reach[i];
+    extent[i] = (s.size[i] - 1) * s.stride[i] + 1 + reach[i];
   }
 
   const value columns =
       reshape(matmul(w, d, true), in_groups({s.images, s.inputs, dim(s.window[0]), dim(s.window[1]),
                                              dim(s.size[0]), dim(s.size[1])},
                                             1));
-  const value back = ir::sum_windows(
-      ir::sum_windows(exchanged(columns, plane), plane + 2, dim(extent[1]), 1, s.dilation[1]),
-      plane, dim(extent[0]), 1, s.dilation[0]);
+  const value back = ir::sum_windows(ir::sum_windows(exchanged(columns, plane), plane + 2,
+                                                     dim(extent[1]), s.stride[1], s.dilation[1]),
+                                     plane, dim(extent[0]), s.stride[0], s.dilation[0]);
   const dim stop[] = {dim(extent[0] - s.cut[0]), dim(extent[1] - s.cut[1])};
   const value left =
       slice(reshape(back, {s.images, channels, dim(extent[0]), dim(extent[1])}),
             {dim(0), dim(0), dim(s.cut[0]), dim(s.cut[1])}, {s.images, channels, stop[0], stop[1]});
 
-  const value image =
-      reshape(d, in_groups({s.images, s.outputs, dim(s.size[0]), dim(s.size[1])}, 1));
-  ir::symbolic_shape border{dim(0), dim(0), dim(reach[0] - s.cut[0]), dim(reach[1] - s.cut[1])};
-  if (grouped) border.insert(border.begin(), dim(0));
-  const value taken = image_windows(ir::pad(image, border, border), plane, s);
+  value image = reshape(d, in_groups({s.images, s.outputs, dim(s.size[0]), dim(s.size[1])}, 1));
+  ir::symbolic_shape before{dim(0), dim(0), dim(reach[0] - s.cut[0]), dim(reach[1] - s.cut[1])},
+      behind = before;
+  for (int i : {0, 1}) {
+    behind[static_cast<std::size_t>(2 + i)] = dim(reach[i] - s.cut[i] + 1 - s.stride[i]);
+    if (s.stride[i] != 1) image = stretched(image, plane + i, s.stride[i]);
+  }
+  for (ir::symbolic_shape* side : {&before, &behind})
+    if (grouped) side->insert(side->begin(), dim(0));
+  const value taken = image_windows(ir::pad(image, before, behind), plane, s);
   const value filters =
       ir::flip(reshape(w, in_groups({s.outputs, s.inputs, dim(s.window[0]), dim(s.window[1])}, 0)),
                grouped ? 24 : 12);
@@ -150,6 +166,14 @@ inline std::vector<rule_case> image_cases() {
       {"transposed-convolution",
        [](g& c, value, value) {
          return image_gradient(c, {c.a, 3, c.n, 1, {3, 3}, {1, 1}, {4, 3}, {0, 0}});
+       }},
+      {"transposed-convolution",
+       [](g& c, value, value) {
+         return image_gradient(c, {c.a, 1, c.n, c.m, {3, 3}, {1, 1}, {3, 2}, {1, 0}, {2, 3}});
+       }},
+      {"transposed-convolution",
+       [](g& c, value, value) {
+         return image_gradient(c, {c.a, 2, c.n, 1, {3, 2}, {1, 2}, {2, 4}, {0, 1}, {2, 1}});
        }},
   };
 }

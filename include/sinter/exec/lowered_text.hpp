@@ -196,11 +196,7 @@ class nest_text {
 
   template <class Nest>
   void gather(Nest& n) {
-    t_.begin();
-    t_.type(n.type);
-    number(" from buffer ", n.source);
-    number(" + ", n.offset);
-    axes("before ", n.before, n.before_strides);
+    source_of_lines(n);
     number(", axis ", n.axis_stride);
     axes("behind ", n.behind, n.behind_strides);
     t_.end();
@@ -211,11 +207,7 @@ class nest_text {
 
   template <class Nest>
   void scatter(Nest& n) {
-    t_.begin();
-    t_.type(n.type);
-    number(" from buffer ", n.source);
-    number(" + ", n.offset);
-    axes("before ", n.before, n.before_strides);
+    source_of_lines(n);
     axes("indexed ", n.indexed, n.indexed_strides);
     axes("behind ", n.behind, n.behind_strides);
     number(", tasks of columns ", n.columns_per_task);
@@ -227,11 +219,7 @@ class nest_text {
 
   template <class Nest>
   void scan(Nest& n) {
-    t_.begin();
-    t_.type(n.type);
-    number(" from buffer ", n.source);
-    number(" + ", n.offset);
-    axes("before ", n.before, n.before_strides);
+    source_of_lines(n);
     number(", axis of ", n.count);
     number(" by ", n.axis_stride);
     axes("behind ", n.behind, n.behind_strides);
@@ -276,6 +264,15 @@ class nest_text {
   }
 
  private:
+  // Of a nest along one axis, up to the axes before it.
+  template <class Nest>
+  void source_of_lines(Nest& n) {
+    t_.begin();
+    t_.type(n.type);
+    number(" from buffer ", n.source);
+    number(" + ", n.offset);
+    axes("before ", n.before, n.before_strides);
+  }
   template <class Array>
   void array(Array& a) {
     t_.type(a.type);

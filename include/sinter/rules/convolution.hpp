@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Gradients of convolutions. By the chain rule, that of the image is a product for every window,
 // and a sum of what windows share (sum_windows): as much memory as the windows take, several times.
-// Where the stride is 1 it is the convolution of the padded gradient with the weights flipped, and
-// inputs and outputs exchanged (Dumoulin and Visin, "A guide to convolution arithmetic for deep
-// learning", 2016), whose windows are read where they are.
+// It is also the convolution of the padded gradient, with zeros between its elements where there is
+// a stride, with the weights flipped, and inputs and outputs exchanged (Dumoulin and Visin, "A
+// guide to convolution arithmetic for deep learning", 2016), whose windows are read where they are.
 #pragma once
 
 #include <algorithm>
@@ -29,20 +29,33 @@ inline std::vector<std::int64_t> windows_first(std::int64_t plane) {
   return out;
 }
 
-// One direction of the image: size of a window, steps between its elements, and the places of the
-// gradient's image that are wanted, of which the product had `count`.
+// One direction of the image: size of a window, steps to the next one and between its elements, of
+// how many places in all there are `count` windows, and the places that are wanted.
 struct direction {
-  dim size, count, start, stop;
-  std::int64_t dilation;
+  dim size, count, extent, start, stop;
+  std::int64_t stride, dilation;
 
-  // Zeros in front of the gradient and behind it, so that there are as many windows as places.
+  dim reach(ir::dim_table& dims) const { return dims.mul(dims.sub(size, dim(1)), dim(dilation)); }
+  // Zeros in front of the gradient and behind it, so that there are as many windows as places; each
+  // element of the gradient has stride - 1 of them behind it already.
   std::array<dim, 2> padding(ir::dim_table& dims) const {
-    const dim reach = dims.mul(dims.sub(size, dim(1)), dim(dilation));
-    return {dims.sub(reach, start), dims.sub(stop, count)};
+    return {dims.sub(reach(dims), start), dims.sub(stop, dims.mul(count, dim(stride)))};
   }
-};
+  // None of them below zero for any extent: windows leave up to stride - 1 places behind the last
+  // one, of which the last element lies in place (count - 1) stride + reach.
+  bool has_padding(ir::dim_table& dims) const {
+    const dim behind_last =
+        dims.sub(dims.add(dims.sub(stop, extent), reach(dims)), dim(stride - 1));
+    return is_padding(padding(dims)[0]) && is_padding(behind_last);
+  }
+  // The gradient with zeros between its elements.
+  ir::value stretched(ir::value gradient, int axis) const {
+    return stride == 1 ? gradient : ir::spread(gradient, axis, stride);
+  }
 
-inline bool is_padding(dim d) { return d.is_constant() && d.constant() >= 0; }
+ private:
+  static bool is_padding(dim d) { return d.is_constant() && d.constant() >= 0; }
+};
 
 // weights [1, groups, outputs, inputs * window] and gradient [n, groups, outputs, places], without
 // the axis of groups where there is one. `inputs`: of a group.
@@ -67,8 +80,11 @@ inline ir::value transposed(ir::graph& g, ir::value weights, ir::value gradient,
   const ir::value exchanged = grouped
                                   ? ir::permute(filters, std::array<std::int64_t, 5>{0, 2, 1, 3, 4})
                                   : ir::permute(filters, std::array<std::int64_t, 4>{1, 0, 2, 3});
-  const ir::value image =
-      ir::reshape(gradient, in_groups({n, outputs, vertical.count, horizontal.count}, 1));
+  const ir::value image = horizontal.stretched(
+      vertical.stretched(
+          ir::reshape(gradient, in_groups({n, outputs, vertical.count, horizontal.count}, 1)),
+          plane),
+      plane + 1);
   symbolic_shape before{dim(0), dim(0), top, left}, behind{dim(0), dim(0), bottom, right};
   if (grouped)
     for (symbolic_shape* side : {&before, &behind}) side->insert(side->begin(), dim(0));
@@ -105,17 +121,17 @@ std::optional<class_id> transposed_convolution(tensor_egraph& graph, const tenso
   const symbolic_shape taken(taken_dims.begin(), taken_dims.end());
   if (grouped && !(weights.extent(1) == gradient.extent(1) && taken[1] == gradient.extent(1)))
     return std::nullopt;
-  if (vertical_numbers[0] != plane || vertical_numbers[1] != 1 ||
-      horizontal_numbers[0] != plane + 2 || horizontal_numbers[1] != 1)
-    return std::nullopt;
+  if (vertical_numbers[0] != plane || horizontal_numbers[0] != plane + 2) return std::nullopt;
   const dim inputs = taken[static_cast<std::size_t>(plane) - 1];
   const auto of_taken = [&](std::int64_t axis) {
     return taken[static_cast<std::size_t>(plane + axis)];
   };
-  direction vertical{of_taken(0), of_taken(2), dim(0), side.payload_dims("?v")[0],
-                     vertical_numbers[2]};
-  direction horizontal{of_taken(1), of_taken(3), dim(0), side.payload_dims("?h")[0],
-                       horizontal_numbers[2]};
+  const auto along = [&](std::int64_t axis, dim extent, const std::vector<std::int64_t>& numbers) {
+    return direction{of_taken(axis), of_taken(axis + 2), extent,    dim(0),
+                     extent,         numbers[1],         numbers[2]};
+  };
+  direction vertical = along(0, side.payload_dims("?v")[0], vertical_numbers),
+            horizontal = along(1, side.payload_dims("?h")[0], horizontal_numbers);
   if constexpr (Sliced) {
     const auto cut = side.payload_dims("?s");
     if (cut.size() != 8) return std::nullopt;
@@ -136,9 +152,8 @@ std::optional<class_id> transposed_convolution(tensor_egraph& graph, const tenso
     horizontal.start = cut[6];
     horizontal.stop = cut[7];
   }
-  for (const direction& each : {vertical, horizontal})
-    for (dim zeros : each.padding(side.dims()))
-      if (!is_padding(zeros)) return std::nullopt;
+  if (!vertical.has_padding(side.dims()) || !horizontal.has_padding(side.dims()))
+    return std::nullopt;
   ir::value image = transposed(side.terms(), weights, gradient, inputs, vertical, horizontal);
   if (Joined) image = ir::reshape(image, root.shape());
   return side.finish(image);
