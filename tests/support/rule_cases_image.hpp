@@ -26,16 +26,6 @@ inline value image_windows(value image, int plane, const image_sizes& s) {
   return exchanged(ir::windows(rows, plane + 2, dim(s.window[1]), 1, s.dilation[1]), plane);
 }
 
-// With zeros between the elements along an axis.
-inline value stretched(value x, int axis, std::int64_t stride) {
-  ir::symbolic_shape apart = x.shape(), together = apart;
-  apart.insert(apart.begin() + axis + 1, dim(1));
-  together[axis] = x.owner->dims.mul(x.extent(axis), dim(stride));
-  ir::symbolic_shape none = ir::symbolic_shape::filled(apart.size(), dim(0)), behind = none;
-  behind[axis + 1] = dim(stride - 1);
-  return write::reshape(ir::pad(write::reshape(x, apart), none, behind), together);
-}
-
 // Of the image's gradient: a product per window, put back, and a convolution. Channels are two axes
 // where there are groups.
 inline sides image_gradient(case_graph& c, const image_sizes& s) {
@@ -74,7 +64,7 @@ inline sides image_gradient(case_graph& c, const image_sizes& s) {
       behind = before;
   for (int i : {0, 1}) {
     behind[static_cast<std::size_t>(2 + i)] = dim(reach[i] - s.cut[i] + 1 - s.stride[i]);
-    if (s.stride[i] != 1) image = stretched(image, plane + i, s.stride[i]);
+    if (s.stride[i] != 1) image = ir::spread(image, plane + i, s.stride[i]);
   }
   for (ir::symbolic_shape* side : {&before, &behind})
     if (grouped) side->insert(side->begin(), dim(0));
