@@ -43,15 +43,15 @@ constexpr product_slope slope_of_product(const pullback& p) {
                                      ir::where(equals(other_zeros, one), other_zero_sum, zero));
   return {reduce(op::reduce_prod, filled, axes), filled, from_zeros};
 }
+constexpr void reduce_prod(const pullback& p) {
+  const product_slope s = slope_of_product(p);
+  p.add(0, (p.adjoint * (s.product / s.filled)) * s.from_zeros);
+}
+
 // An element is in its own sum and in all later ones: what they get is summed from the end on.
 constexpr void cumsum(const pullback& p) {
   p.add(0, ir::cumsum(p.adjoint, static_cast<int>(p.attribute(0)), p.attribute(1) != 0,
                       p.attribute(2) == 0));
-}
-
-constexpr void reduce_prod(const pullback& p) {
-  const product_slope s = slope_of_product(p);
-  p.add(0, (p.adjoint * (s.product / s.filled)) * s.from_zeros);
 }
 
 }  // namespace sinter::inline SINTER_ABI::ir::backward

@@ -289,16 +289,10 @@ class scatter_nest {
 
   template <class T>
   static void add_run(std::int64_t count, const T* from, std::int64_t stride, T* to) {
-    const auto sum = [](T a, T b) {
-      if constexpr (std::is_floating_point_v<T>)
-        return a + b;
-      else
-        return add(a, b);
-    };
     if (stride == 1)
-      for (std::int64_t i = 0; i < count; ++i) to[i] = sum(to[i], from[i]);
+      for (std::int64_t i = 0; i < count; ++i) to[i] = sum_of(to[i], from[i]);
     else
-      for (std::int64_t i = 0; i < count; ++i) to[i] = sum(to[i], from[i * stride]);
+      for (std::int64_t i = 0; i < count; ++i) to[i] = sum_of(to[i], from[i * stride]);
   }
 
   const planning::nest* nest_;

@@ -45,20 +45,12 @@ class scan_nest {
       if constexpr (!NarrowFloat<T>)
         parallel_ranges(x_.before_count * parts, nest_->predicted_nanoseconds,
                         [&](std::int64_t first, std::int64_t last, int) {
-                          if (width == 1) {
-                            if (nest_->reverse)
-                              scan_lines<T, true>(memory, first, last);
-                            else
-                              scan_lines<T, false>(memory, first, last);
-                            return;
-                          }
-                          for_each_row_of_tasks(
-                              first, last, parts,
-                              [&](std::int64_t before, std::int64_t part, std::int64_t end) {
-                                const std::int64_t column = part * columns_per_task_;
-                                scan_columns<T>(memory, before, column,
-                                                std::min(width, end * columns_per_task_) - column);
-                              });
+                          if (width != 1)
+                            scan_parts<T>(memory, first, last, parts);
+                          else if (nest_->reverse)
+                            scan_lines<T, true>(memory, first, last);
+                          else
+                            scan_lines<T, false>(memory, first, last);
                         });
     });
   }
@@ -120,6 +112,18 @@ class scan_nest {
                      scan_line<T, Reverse>(line.count, line.from, axis_stride_, line.to);
                    }
                  });
+  }
+
+  // Parts [first, last) of the columns, of which so many are beside each other.
+  template <class T>
+  void scan_parts(const run_memory& memory, std::int64_t first, std::int64_t last,
+                  std::int64_t parts) const {
+    for_each_row_of_tasks(
+        first, last, parts, [&](std::int64_t before, std::int64_t part, std::int64_t end) {
+          const std::int64_t column = part * columns_per_task_;
+          scan_columns<T>(memory, before, column,
+                          std::min(x_.behind_count, end * columns_per_task_) - column);
+        });
   }
 
   template <class T>

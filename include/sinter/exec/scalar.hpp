@@ -65,6 +65,14 @@ template <Integer T>
 constexpr T add(T a, T b) {
   return static_cast<T>(detail::wrap(a) + detail::wrap(b));
 }
+/// The sum of any two numbers: `add` of integers, which wraps.
+template <class T>
+constexpr T sum_of(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>)
+    return a + b;
+  else
+    return add(a, b);
+}
 template <Integer T>
 constexpr T subtract(T a, T b) {
   return static_cast<T>(detail::wrap(a) - detail::wrap(b));

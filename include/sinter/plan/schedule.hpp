@@ -24,7 +24,8 @@
 namespace sinter::inline SINTER_ABI::planning {
 
 // reduction: elements along it combine; streamed: so they do, block by block, with what was summed
-// before, scaled anew or put out as it grows; whole: a user's kernel takes it as it likes, never a part of it.
+// before, scaled anew or put out as it grows; whole: a user's kernel takes it as it likes, never a
+// part of it.
 enum class axis_role : std::uint8_t { parallel, reduction, streamed, whole };
 
 struct axis {

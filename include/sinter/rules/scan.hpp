@@ -16,7 +16,7 @@ inline ir::value cumsum_as(const right_side& side, ir::value x, bool turned = fa
                     (side.attribute("?p", 2) != 0) != turned);
 }
 
-// (cumsum[?p] ?x) along an axis of extent 1: x, or nothing at all.
+// (cumsum[?p] ?x) along an axis of extent 1: x, or nothing at all. (The sum of -0 alone is 0.)
 inline std::optional<class_id> cumsum_unit(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   const ir::value x = side["?x"];
@@ -50,7 +50,7 @@ inline rule_table scan_rules() {
   using enum rounding;
   using namespace scan;
   return {
-      {"cumsum-unit", normalise, exact, "(cumsum[?p] ?x)", cumsum_unit},
+      {"cumsum-unit", normalise, reassociates, "(cumsum[?p] ?x)", cumsum_unit},
       {"cumsum-flip", improve, exact, "(cumsum[?p] (flip[?q] ?x))", cumsum_flip},
       {"cumsums-together", improve, reassociates, "(add (cumsum[?p] ?x) (cumsum[?p] ?y))",
        cumsums_together<op::add>},
