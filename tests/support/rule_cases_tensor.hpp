@@ -235,6 +235,11 @@ inline std::vector<rule_case> reduction_cases() {
          const value row = c.arg({c.a, 1});
          return sides{sum(x * row, 2), sum(x, 2) * row};
        }},
+      {"sum-row-factor",
+       [](g& c, value x, value y) {
+         const value row = c.arg({c.a, 1});
+         return sides{sum(x * (y * row), 2), sum(x * y, 2) * row};
+       }},
       {"sum-neg",
        [](g&, value x, value) {
          return sides{sum(-x, 2), -sum(x, 2)};

@@ -80,7 +80,7 @@ std::optional<class_id> scalar_factor(tensor_egraph& graph, const tensor_match& 
   const facts known = side.data("?s");
   const bool safe =
       reduction::is_finite_constant(known) && (Code == op::mul || known.constant != 0);
-  if (!safe && !is_never_zero(sizes_of(a, b, f).k)) return std::nullopt;
+  if (!safe && !side.is_never_zero(sizes_of(a, b, f).k)) return std::nullopt;
   return side.finish(ir::elementwise(Code, {product(a, b, f), s}));
 }
 

@@ -31,7 +31,8 @@ inline std::optional<class_id> sum_of_product(tensor_egraph& graph, const tensor
              over_columns = (mask & columns) != 0 && !is_one(extents.n);
   if ((!over_rows && !over_columns) || holds(graph, m.root(), op::matmul)) return std::nullopt;
   // The sum of no rows is 0 and stays 0 only times finite numbers.
-  if ((over_rows && !is_never_zero(extents.m)) || (over_columns && !is_never_zero(extents.n)))
+  if ((over_rows && !side.is_never_zero(extents.m)) ||
+      (over_columns && !side.is_never_zero(extents.n)))
     return std::nullopt;
   if (over_rows)
     a = ir::reduce(op::reduce_sum, a, reduction::axis_bit(axes_of(rank, true, f.a).outer));

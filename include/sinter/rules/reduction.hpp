@@ -85,6 +85,8 @@ inline rule_table reduction_rules() {
       {"sum-scaled", improve, reassociates, "(reduce_sum[?p] (div ?x ?s))", sum_scalar<op::div>},
       {"sum-row-factor", improve, reassociates, "(reduce_sum[?p] (mul ?x (broadcast_to[?q] ?s)))",
        sum_row_factor},
+      {"sum-row-factor", improve, reassociates,
+       "(reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s))))", sum_row_factor_of_two},
       {"sum-of-shifted", improve, reassociates, "(reduce_sum[?p] (add ?x (broadcast_to[?q] ?s)))",
        sum_of_shifted<op::add>},
       {"sum-of-shifted", improve, reassociates, "(reduce_sum[?p] (sub ?x (broadcast_to[?q] ?s)))",

@@ -78,9 +78,7 @@ std::optional<class_id> sum_of_shifted(tensor_egraph& graph, const tensor_match&
   right_side side(graph, m);
   const ir::value x = side["?x"], s = side["?s"];
   const std::int64_t mask = side.attribute("?p");
-  if (!is_floating(x.type()) || x.rank() == 0 || s.rank() != x.rank() ||
-      !reduces_something(x.shape(), mask))
-    return std::nullopt;
+  if (!is_floating(x.type()) || x.rank() == 0 || s.rank() != x.rank()) return std::nullopt;
   const auto known =
       graph.lookup(static_cast<std::uint16_t>(op::reduce_sum), m.payload("?p"), {m["?x"]});
   if (!known) return std::nullopt;
@@ -90,6 +88,7 @@ std::optional<class_id> sum_of_shifted(tensor_egraph& graph, const tensor_match&
     if (!is_one(s.extent(i))) return std::nullopt;
     count = side.dims().mul(count, x.extent(i));
   }
+  if (!reduces_something(side, x.shape(), mask)) return std::nullopt;
   const ir::value shift = s * ir::extent_scalar(side.terms(), x.type(), count);
   return side.finish(
       ir::elementwise(Code, {side.term(*known), ir::broadcast_to(shift, side.root().shape())}));
@@ -138,7 +137,7 @@ std::optional<class_id> reduce_concat(tensor_egraph& graph, const tensor_match& 
     const ir::value part = side[names[i]];
     // The largest of no elements is -infinity, which a part may have and the whole not.
     if (ir::has_axis(mask, axis) && Code != op::reduce_sum && Code != op::reduce_prod &&
-        !is_never_zero(part.extent(axis)))
+        !side.is_never_zero(part.extent(axis)))
       return std::nullopt;
     reduced[i] = ir::reduce(Code, part, mask);
   }

@@ -13,9 +13,9 @@ inline std::int64_t axis_bit(int axis) { return std::int64_t{1} << axis; }
 // Is every axis of `mask` at least 1 long in every shape of the class? A sum over no elements is 0,
 // which infinity * 0 is not: factors leave a sum only if it is not empty, or if they are finite
 // numbers.
-inline bool reduces_something(const symbolic_shape& shape, std::int64_t mask) {
+inline bool reduces_something(right_side& side, const symbolic_shape& shape, std::int64_t mask) {
   for (std::size_t i = 0; i < shape.size(); ++i)
-    if (ir::has_axis(mask, static_cast<int>(i)) && !is_never_zero(shape[i])) return false;
+    if (ir::has_axis(mask, static_cast<int>(i)) && !side.is_never_zero(shape[i])) return false;
   return true;
 }
 
@@ -99,7 +99,7 @@ std::optional<class_id> reduce_broadcast(tensor_egraph& graph, const tensor_matc
   for (int i = 0; i < x.rank(); ++i) {
     const dim extent = repeated[static_cast<std::size_t>(i)];
     if (!ir::has_axis(mask, i) || !is_one(x.extent(i)) || is_one(extent)) continue;
-    if (!is_never_zero(extent)) return std::nullopt;
+    if (!side.is_never_zero(extent)) return std::nullopt;
     count = side.dims().mul(count, extent);
     kept &= ~axis_bit(i);
   }
@@ -117,22 +117,36 @@ std::optional<class_id> sum_scalar(tensor_egraph& graph, const tensor_match& m) 
   if (s.rank() != 0 || x.rank() == 0 || !is_floating(x.type())) return std::nullopt;
   const facts known = side.data("?s");
   const bool safe = is_finite_constant(known) && (Code == op::mul || known.constant != 0);
-  if (!safe && !reduces_something(x.shape(), side.attribute("?p"))) return std::nullopt;
+  if (!safe && !reduces_something(side, x.shape(), side.attribute("?p"))) return std::nullopt;
   return side.finish(
       ir::elementwise(Code, {ir::reduce(op::reduce_sum, x, side.attribute("?p")), s}));
 }
 
-// (reduce_sum[?p] (mul ?x (broadcast_to[?q] ?s))) where ?s is repeated along all reduced axes
-inline std::optional<class_id> sum_row_factor(tensor_egraph& graph, const tensor_match& m) {
-  right_side side(graph, m);
-  const ir::value x = side["?x"], s = side["?s"];
+// The sum of `x` times ?s, which is repeated along all reduced axes.
+inline std::optional<class_id> times_row(right_side& side, ir::value x) {
+  const ir::value s = side["?s"];
   const std::int64_t mask = side.attribute("?p");
-  if (x.rank() != s.rank() || !is_floating(x.type()) || !reduces_something(x.shape(), mask))
-    return std::nullopt;
+  if (x.rank() != s.rank() || !is_floating(x.type())) return std::nullopt;
   for (int i = 0; i < s.rank(); ++i)
     if (ir::has_axis(mask, i) && !is_one(s.extent(i))) return std::nullopt;
+  if (!reduces_something(side, x.shape(), mask)) return std::nullopt;
   return side.finish(ir::reduce(op::reduce_sum, x, mask) *
                      ir::broadcast_to(s, side.root().shape()));
+}
+
+// (reduce_sum[?p] (mul ?x (broadcast_to[?q] ?s)))
+inline std::optional<class_id> sum_row_factor(tensor_egraph& graph, const tensor_match& m) {
+  right_side side(graph, m);
+  return times_row(side, side["?x"]);
+}
+
+// (reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s)))): the gradient of a scale behind a norm,
+// which the sum of ?x times ?y is as well.
+inline std::optional<class_id> sum_row_factor_of_two(tensor_egraph& graph, const tensor_match& m) {
+  right_side side(graph, m);
+  const ir::value x = side["?x"], y = side["?y"];
+  if (!(x.shape() == y.shape())) return std::nullopt;
+  return times_row(side, x * y);
 }
 
 }  // namespace sinter::inline SINTER_ABI::rules::reduction

@@ -31,9 +31,6 @@ using axis_list = inline_vector<std::int64_t, max_rank>;
 /// the graph was bound. One that is not may still be 1 (dim_table::is_open).
 inline bool is_one(dim d) { return d == dim(1); }
 
-/// A symbol may be 0: an empty batch is in the class of a batch of two.
-inline bool is_never_zero(dim d) { return d.is_constant() && d.constant() > 0; }
-
 inline bool all_ones(const symbolic_shape& shape) {
   for (dim d : shape)
     if (!is_one(d)) return false;
@@ -68,7 +65,10 @@ class right_side {
   right_side(const right_side&) = delete;
   right_side& operator=(const right_side&) = delete;
   // Questions that a builder function asked in vain leave nothing behind.
-  ~right_side() { terms().guards.resize(guards_before_); }
+  ~right_side() {
+    terms().guards.resize(guards_before_);
+    for (const ir::guard& g : assumed_) terms().assume(g.holds, g.a, g.b);
+  }
 
   ir::graph& terms() { return graph_.language().terms(); }
   ir::dim_table& dims() { return terms().dims; }
@@ -88,6 +88,18 @@ class right_side {
     return record(payload).attributes[which];
   }
   std::vector<dim> payload_dims(std::string_view payload) const { return record(payload).dims; }
+
+  /// Is the extent never 0 in the class? A symbol may be, so the extents at hand answer, and the
+  /// class of shapes is restricted to those with the same answer: a batch without elements has
+  /// plans of its own. Other questions should come first.
+  bool is_never_zero(dim d) {
+    if (dims().range(d).low > 0 || graph_.language().fixed().is_never_zero(d)) return true;
+    const std::vector<std::int64_t>& values = terms().symbol_values;
+    if (values.empty()) return false;
+    const bool has_elements = dims().evaluate(d, values) != 0;
+    assumed_.push_back({has_elements ? ir::guard::fact::differ : ir::guard::fact::at_most, d, 0});
+    return has_elements;
+  }
 
   /// The class of `v`, or nothing if `v` is no value of the root's shape and dtype, or is one only
   /// for some extents. A root that is a constant needs no other forms.
@@ -152,6 +164,7 @@ class right_side {
   tensor_egraph& graph_;
   const tensor_match& match_;
   std::size_t guards_before_;
+  std::vector<ir::guard> assumed_;
 };
 
 using computed = std::optional<class_id> (*)(tensor_egraph&, const tensor_match&);
