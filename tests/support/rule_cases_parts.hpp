@@ -164,6 +164,21 @@ inline std::vector<rule_case> order_cases() {
          };
          return sides{sum(ir::windows(x, 0, 3), 1), (part(0, 5) + part(1, 6)) + part(2, 7)};
        }},
+      {"reduce-few",
+       [](g& c, value, value) {
+         const value x = c.arg({c.a, 3, 1400});
+         const auto part = [&](std::int64_t j) {
+           return slice(x, {0, j, 0}, {c.a, j + 1, 1400});
+         };
+         return sides{sum(x, 2), (part(0) + part(1)) + part(2)};
+       }},
+      {"reduce-few",
+       [](g& c, value, value) {
+         const value x = c.arg({c.a, 2100, 2});
+         return sides{reduce(op::reduce_max, x, 4),
+                      ir::elementwise(op::maximum, {slice(x, {0, 0, 0}, {c.a, 2100, 1}),
+                                                    slice(x, {0, 0, 1}, {c.a, 2100, 2})})};
+       }},
       {"reduce-concat",
        [](g& c, value x, value) {
          const value z = c.arg({c.b, c.n});

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -49,6 +50,36 @@ std::optional<class_id> reduce_windows(tensor_egraph& graph, const tensor_match&
   return side.finish(whole);
 }
 
+// Of fewer elements at hand a reduction takes no time, and where every axis is as short, as in a
+// small model, slices of slices would not end.
+inline constexpr double worth_slicing = 4096;
+
+// (reduce[?p] ?x) over one axis with few elements. Rows of two or three are shorter than a register,
+// and columns of them end after every line. Sums of narrow floats are rounded once.
+template <op Code>
+std::optional<class_id> reduce_few(tensor_egraph& graph, const tensor_match& m) {
+  right_side side(graph, m);
+  const ir::value x = side["?x"];
+  const auto mask = static_cast<std::uint64_t>(side.attribute("?p"));
+  if (!std::has_single_bit(mask) || is_narrow_float(x.type()) ||
+      elements_at_hand(side.terms(), x.shape()) < worth_slicing ||
+      holds(graph, m.root(), combining_op(Code)))
+    return std::nullopt;
+  const int axis = std::countr_zero(mask);
+  const dim size = x.extent(axis);
+  if (!size.is_constant() || size.constant() < 2 || size.constant() > few_elements)
+    return std::nullopt;
+  ir::value whole;
+  for (std::int64_t j = 0; j < size.constant(); ++j) {
+    symbolic_shape start = symbolic_shape::filled(x.shape().size(), dim(0)), stop = x.shape();
+    start[axis] = dim(j);
+    stop[axis] = dim(j + 1);
+    const ir::value part = ir::slice(x, start, stop, axis_list::filled(x.shape().size(), 1));
+    whole = j == 0 ? part : ir::elementwise(combining_op(Code), {whole, part});
+  }
+  return side.finish(whole);
+}
+
 template <op Code>
 void append_window_rules_of(rule_table& out) {
   const rounding order =
@@ -56,6 +87,8 @@ void append_window_rules_of(rule_table& out) {
   out.push_back({"reduce-windows", phase::improve, order,
                  "(" + std::string(ir::name(Code)) + "[?p] (windows[?q] ?x))",
                  reduce_windows<Code>});
+  out.push_back({"reduce-few", phase::improve, order,
+                 "(" + std::string(ir::name(Code)) + "[?p] ?x)", reduce_few<Code>});
 }
 
 // (sum_windows[?a] ?x) of windows with few elements: for each of them a row, read among zeros where
