@@ -4,6 +4,7 @@
 // by a rule.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 
 #include <sinter/graph/graph.hpp>
@@ -126,6 +127,23 @@ constexpr bool agree_by_axis(const graph& g, const symbolic_shape& a, const symb
   }
 }
 
+// Have the shapes as many elements? Of extents that both have the others are compared alone, which
+// says more: that [n, c, h] is [n, 64, h] that c is 64. Where there are no elements it need not be.
+constexpr bool agree_in_size(graph& g, const symbolic_shape& a, const symbolic_shape& b) {
+  symbolic_shape left, right = b;
+  for (dim d : a) {
+    const auto same = std::ranges::find(right, d);
+    if (same == right.end())
+      left.push_back(d);
+    else
+      right.erase(same);
+  }
+  const dim before = product(g.dims, left), after = product(g.dims, right);
+  const bool may_be = g.dims.equal(before, after) != truth::no &&
+                      (g.symbol_values.empty() || g.same_at_hand(before, after));
+  return may_be ? g.agree(before, after) : g.agree(product(g.dims, a), product(g.dims, b));
+}
+
 constexpr inferred infer_movement(graph& g, op code, span<const int> in,
                                   span<const std::int64_t> attributes, span<const dim> dims) {
   const node& x = g[in[0]];
@@ -134,10 +152,10 @@ constexpr inferred infer_movement(graph& g, op code, span<const int> in,
   switch (code) {
     case op::reshape: {
       out.shape = to_shape(dims);
-      const dim before = product(g.dims, x.shape), after = product(g.dims, out.shape);
-      if (!agree_by_axis(g, x.shape, out.shape) && !g.agree(before, after))
-        out.problem = {fault_kind::size_changes, code, extent_for_message(g, before),
-                       extent_for_message(g, after)};
+      if (!agree_by_axis(g, x.shape, out.shape) && !agree_in_size(g, x.shape, out.shape))
+        out.problem = {fault_kind::size_changes, code,
+                       extent_for_message(g, product(g.dims, x.shape)),
+                       extent_for_message(g, product(g.dims, out.shape))};
       return out;
     }
     case op::permute: {
