@@ -175,6 +175,13 @@ void check_all_unpacked() {
       check_unpacked<T>(m, {deep, places}, product_reading::in_place);
       check_unpacked<T>(m, {places, window}, product_reading::dots);
     }
+  // Depths of which every other element counts, by one window and by several; 40 rows are more than
+  // there are windows.
+  for (const axes& places :
+       {axes{{14, 32}, {14, 2}}, axes{{5, 96}, {35, 2}}, axes{{9, -16}, {8, 2}}, axes{{77, 2}}})
+    for (const axes& filter : {axes{{3, 16}, {3, 1}}, window})
+      for (std::int64_t m : {1, 2, 3, 7, 40})
+        check_unpacked<T>(m, {places, filter}, product_reading::dots);
   // Runs that are longer than a block of a dot product, and as many as several blocks.
   check_unpacked<T>(5, {{{2, 2500}, {2300, 1}}, {{3, 1}, {3, 7}}}, product_reading::dots);
   check_unpacked<T>(5, {{{300, 12}, {9, 1}}, {{3, 1}, {3, 7}}}, product_reading::dots);
@@ -456,8 +463,8 @@ TEST_CASE("how the gradient of an image is read is chosen by what both ways take
   slow.machine.packed_element *= 300;
   slow.machine.row *= 300;
   auto adds_rows = sn::fuse(inner, slow);
-  // Without that rule the gradient is no sum of slices, but a slice of a sum alone.
-  slow.disabled_rules = {"sum-few-windows"};
+  // Without these rules the gradient is no sum of slices, but a slice of a sum alone.
+  slow.disabled_rules = {"sum-few-windows", "reduce-few"};
   auto packs_slowly = sn::fuse(inner, slow);
   sn::program_options small = slow;
   small.memory_budget = 1;

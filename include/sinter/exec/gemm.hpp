@@ -70,9 +70,8 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
   const double multiplied = static_cast<double>(m) *
                             static_cast<double>(planning::computed_columns(n, dtype::f32)) *
                             static_cast<double>(k + 8);
-  const double work =
-      std::max(multiplied, (run > 0 ? gemm_window_reading : gemm_reading) * static_cast<double>(k) *
-                               static_cast<double>(m + n));
+  const double work = std::max(multiplied, (run > 0 ? gemm_window_reading : gemm_reading) *
+                                               static_cast<double>(k) * static_cast<double>(m + n));
   while (row_count * column_count < most_blocks &&
          work > 1e6 * static_cast<double>(row_count * column_count)) {
     const bool are_few = row_count * column_count < some_blocks;
@@ -285,12 +284,12 @@ inline bool is_tiny(std::int64_t m, std::int64_t n, std::int64_t k) { return m *
 template <Floating T>
 void product_of_rows(const matrix_product& product) {
   const gathered_axes& axes = product.gathered_b;
-  const position_runs runs =
-      axes.any() ? runs_of(axes.rows).value_or(position_runs{}) : position_runs{1, product.k, 0};
+  const position_runs runs = axes.any() ? spaced_runs_of(axes.rows).value_or(position_runs{})
+                                        : position_runs{1, product.k, 0};
   multiply_by_dots<T>(runs.count, runs.length,
                       {static_cast<const T*>(product.a), product.m, product.lda, runs.length},
                       {static_cast<const T*>(product.b), product.n, product.ldb, runs.step,
-                       axes.columns, axes.first_column},
+                       runs.spacing, axes.columns, axes.first_column},
                       {static_cast<T*>(product.c), product.ldc, 1, product.accumulate});
 }
 

@@ -73,9 +73,8 @@ inline std::optional<position_runs> runs_of(std::span<const matrix_axis> axes,
   return out;
 }
 
-/// Those of columns, which kernels also read where neighbours are every other element, as windows
-/// with a stride of 2 are.
-inline std::optional<position_runs> column_runs_of(std::span<const matrix_axis> axes) {
+/// As kernels read them: neighbours may be every other element, as windows with a stride of 2 are.
+inline std::optional<position_runs> spaced_runs_of(std::span<const matrix_axis> axes) {
   for (std::size_t i = axes.size(); i-- > 0;)
     if (axes[i].extent != 1) return runs_of(axes, axes[i].stride == 2 ? 2 : 1);
   return runs_of(axes);
@@ -95,8 +94,8 @@ inline std::optional<position_runs> column_runs_of(std::span<const matrix_axis> 
 ///
 /// `reading`, of all of the product, not of this part of it alone, says how floats are read; each
 /// is another way of rounding. Where it is not `packed`, A is not gathered, and B is not transposed
-/// but for `dots`, where A is not. B may be gathered with column_runs_of its columns for
-/// `in_place`, with runs_of its rows for `dots`.
+/// but for `dots`, where A is not. B may be gathered with spaced_runs_of its columns for
+/// `in_place`, of its rows for `dots`.
 ///
 /// `count` products of this shape are computed one after the other: their operands and results
 /// begin so many elements behind those of the one before.

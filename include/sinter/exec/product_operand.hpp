@@ -93,8 +93,8 @@ class product_operand {
 
   /// Of a gathered right side.
   planning::gathered_runs runs() const {
-    const auto columns = column_runs_of({column_axes_.begin(), column_axes_.end()}),
-               rows = runs_of({row_axes_.begin(), row_axes_.end()});
+    const auto columns = spaced_runs_of({column_axes_.begin(), column_axes_.end()}),
+               rows = spaced_runs_of({row_axes_.begin(), row_axes_.end()});
     return {columns ? columns->length : 0, rows ? rows->length : 0,
             columns && columns->spacing == 2};
   }

@@ -126,14 +126,14 @@ void multiply_block(const window_block<T>& block, const position_runs& runs,
 }  // namespace detail
 
 /// C = A B, or C += A B if the product says so, of a gathered B whose columns lie in runs
-/// (column_runs_of); `offsets` has room for 192 of them. How an element is summed up depends on k
+/// (spaced_runs_of); `offsets` has room for 192 of them. How an element is summed up depends on k
 /// and the axes of B's rows alone: in order, in blocks of up to 192.
 template <Floating T>
 void multiply_windows(const matrix_product& product, detail::placed_matrix<T> a,
                       std::int64_t* offsets) {
   std::int64_t most_depth = 192;
   const gathered_axes& axes = product.gathered_b;
-  const position_runs runs = column_runs_of(axes.columns).value_or(position_runs{});
+  const position_runs runs = spaced_runs_of(axes.columns).value_or(position_runs{});
   std::optional<detail::window_rows> windows = detail::overlapping_rows(axes.rows, runs);
   if (windows && (windows->size() > most_depth || axes.first_row % windows->size() != 0 ||
                   product.k % windows->size() != 0))

@@ -38,6 +38,12 @@ template <Floating T, std::size_t... I>
   return simd<T>(__builtin_shufflevector(
       x.data, x.data, (I % first / half * part + I % first % half + (I < first ? 0 : half))...));
 }
+template <Floating T, std::size_t... I>
+[[gnu::always_inline]] inline simd<T> unordered(simd<T> x, std::index_sequence<I...>) {
+  constexpr std::size_t part = 16 / sizeof(T), half = part / 2, first = sizeof...(I) / 2;
+  return simd<T>(__builtin_shufflevector(
+      x.data, x.data, (I / part * half + I % part % half + (I % part < half ? 0 : first))...));
+}
 
 /// The first `count` elements from `at` on, all if `Whole`, that lie 1 or 2 apart; in_order brings
 /// what was computed of such registers in order. The second register of what lies apart begins
@@ -56,6 +62,11 @@ template <int Spacing, bool Whole, Floating T>
 template <int Spacing, Floating T>
 [[gnu::always_inline]] inline simd<T> in_order(simd<T> x) {
   return Spacing == 1 ? x : ordered<T>(x, std::make_index_sequence<simd<T>::size>());
+}
+/// The reverse: what meets such a register lane by lane.
+template <int Spacing, Floating T>
+[[gnu::always_inline]] inline simd<T> in_segment_order(simd<T> x) {
+  return Spacing == 1 ? x : unordered<T>(x, std::make_index_sequence<simd<T>::size>());
 }
 
 /// Lanes of R registers behind each other, to the columns of a segment.

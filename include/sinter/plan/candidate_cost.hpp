@@ -272,7 +272,7 @@ class candidate_cost {
     if (!directions) return {};
     const std::int64_t run = g_.extent(shape.back()), spacing = directions->back().step;
     const bool transposed = g_.payload(f).attributes[1] != 0;
-    if (spacing != 1 && (spacing != 2 || transposed)) return {};
+    if (spacing != 1 && spacing != 2) return {};
     return transposed ? gathered_runs{.depth = run}
                       : gathered_runs{.columns = run, .apart = spacing == 2};
   }
