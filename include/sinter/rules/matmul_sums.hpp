@@ -17,6 +17,20 @@ namespace sinter::inline SINTER_ABI::rules::matmul {
 
 // ---- what does not need the product
 
+// Are these the windows of an image, as a matrix? A product gathers them, a sum would read each
+// element of the image many times.
+inline bool are_windows(const tensor_egraph& graph, class_id id, int depth = 4) {
+  if (depth == 0) return false;
+  for (const eqsat::enode_view& node : graph.nodes(id)) {
+    if (node.op == static_cast<std::uint16_t>(op::windows)) return true;
+    if (node.op != static_cast<std::uint16_t>(op::reshape) &&
+        node.op != static_cast<std::uint16_t>(op::permute))
+      continue;
+    if (are_windows(graph, node.children[0], depth - 1)) return true;
+  }
+  return false;
+}
+
 // (reduce_sum[?p] (matmul[?f] ?a ?b)): the sum over rows is the product of the column sums of a,
 // the sum over columns that of the row sums of b. Sums over batches stay outside.
 inline std::optional<class_id> sum_of_product(tensor_egraph& graph, const tensor_match& m) {
@@ -29,7 +43,9 @@ inline std::optional<class_id> sum_of_product(tensor_egraph& graph, const tensor
   const sizes extents = sizes_of(a, b, f);
   const bool over_rows = (mask & rows) != 0 && !is_one(extents.m),
              over_columns = (mask & columns) != 0 && !is_one(extents.n);
-  if ((!over_rows && !over_columns) || holds(graph, m.root(), op::matmul)) return std::nullopt;
+  if ((!over_rows && !over_columns) || holds(graph, m.root(), op::matmul) ||
+      (over_rows && are_windows(graph, m["?a"])) || (over_columns && are_windows(graph, m["?b"])))
+    return std::nullopt;
   // The sum of no rows is 0 and stays 0 only times finite numbers.
   if ((over_rows && !side.is_never_zero(extents.m)) ||
       (over_columns && !side.is_never_zero(extents.n)))
