@@ -203,6 +203,14 @@ void check_all() {
     for (const std::int64_t width : {4, 9, 28, 70})
       check_gathered<T>({filters, plain}, {window, {{8, 400}, {width, stride}}});
   check_gathered<T>({{{3, 500}, {11, 1}}, {{45, 11}}}, {backwards, {{2, 60}, {49, 1}}});
+  // A depth of places, next to each other or every other one, in rows that tiles fill and do not,
+  // and that blocks of the depth (192, 384) cut up.
+  for (const std::int64_t stride : {1, 2})
+    for (const std::int64_t width : {7, 8, 9, 14, 28, 61})
+      for (const axes& columns : {window, axes{{17, 500}, {3, 130}, {3, 1}}}) {
+        const axes rows{{14, 130}, {width, stride}};
+        check_gathered<T>({filters, {{14 * width, 1}}}, {rows, columns});
+      }
   // More than a panel of columns (192), of depth (192) and a slab of rows (1024).
   check_gathered<T>({{{3, 400}, {350, 1}}, {{401, 1200}}}, {{{401, 3}}, {{20, 21}, {20, 1}}});
 }

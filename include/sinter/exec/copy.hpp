@@ -100,17 +100,15 @@ void spread_elements(std::int64_t rows, std::int64_t width, const std::byte* fro
     spread_over<Size, 64>(rows, width, from, step, to);
 }
 
-// A square tile of N elements a side is read row by row and written row by row through an array of
-// vectors that is transposed in registers: log2(N) rounds, each interleaving the rows of the upper
-// half with those of the lower half.
+// A register of N elements, of bits that nothing looks at.
 template <class Word, std::size_t N>
-[[gnu::always_inline]] inline void transpose_tile(const std::byte* from, std::int64_t from_stride,
-                                                  std::byte* to, std::int64_t to_stride) {
-  using row [[gnu::vector_size(N * sizeof(Word))]] = Word;
-  row rows[N];
-  row mixed[N];
-  for (std::size_t i = 0; i < N; ++i)
-    std::memcpy(&rows[i], from + static_cast<std::int64_t>(i) * from_stride, sizeof(row));
+using row_of [[gnu::vector_size(N * sizeof(Word))]] = Word;
+
+// Four or eight rows of as many elements become columns: in log2(N) rounds, each interleaving the
+// rows of the upper half with those of the lower half.
+template <class Word, std::size_t N>
+[[gnu::always_inline]] inline void transpose_registers(row_of<Word, N> (&rows)[N]) {
+  row_of<Word, N> mixed[N];
   for (std::size_t round = 1; round < N; round *= 2) {
     for (std::size_t i = 0; i < N / 2; ++i) {
       if constexpr (N == 8) {
@@ -124,8 +122,18 @@ template <class Word, std::size_t N>
     }
     for (std::size_t i = 0; i < N; ++i) rows[i] = mixed[i];
   }
+}
+
+// A square tile of N elements a side.
+template <class Word, std::size_t N>
+[[gnu::always_inline]] inline void transpose_tile(const std::byte* from, std::int64_t from_stride,
+                                                  std::byte* to, std::int64_t to_stride) {
+  row_of<Word, N> rows[N];
   for (std::size_t i = 0; i < N; ++i)
-    std::memcpy(to + static_cast<std::int64_t>(i) * to_stride, &rows[i], sizeof(row));
+    std::memcpy(&rows[i], from + static_cast<std::int64_t>(i) * from_stride, sizeof(rows[i]));
+  transpose_registers<Word, N>(rows);
+  for (std::size_t i = 0; i < N; ++i)
+    std::memcpy(to + static_cast<std::int64_t>(i) * to_stride, &rows[i], sizeof(rows[i]));
 }
 
 // Rows of so few elements, one behind the other, are taken apart, and so few rows become columns:

@@ -17,6 +17,7 @@
 
 #include <sinter/exec/copy.hpp>
 #include <sinter/exec/gathered_mapper.hpp>
+#include <sinter/exec/pack_depth_runs.hpp>
 #include <sinter/exec/panel_product.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/product.hpp>
@@ -148,6 +149,9 @@ void pack_panel(const matrix_product& product, std::int64_t p, std::int64_t j, s
   if (axes.any() && axes.columns.back().extent >= least_strided_run &&
       axes.columns.back().stride != 1)
     return pack_strided(product, p, j, depth, columns, to);
+  if constexpr (depth_tile<T> >= 4)
+    if (axes.any() && has_depth_runs<T>(axes))
+      return pack_depth_runs(product, p, j, depth, columns, to);
   if (axes.any())
     return pack_gathered<T>(product.b, axes, axes.columns, axes.first_column + j, columns,
                             axes.rows, axes.first_row + p, depth, product.tables,
