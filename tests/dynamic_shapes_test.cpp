@@ -2,6 +2,8 @@
 // One function for every batch size: one saturation per shape class, one extraction per power of
 // two, right every time.
 #include <cmath>
+#include <limits>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -123,6 +125,40 @@ TEST_CASE("plans are bounded: many buckets are forgotten and made again, always 
   }
   CHECK(f.statistics().saturations == 1);
   CHECK(f.statistics().extractions > 81);
+}
+
+TEST_CASE("where a factor leaves a sum, no rows are a class of their own") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto rows = filled(3, 5, 0.5f), none = filled(0, 5, 1), more = filled(40, 5, 0.25f);
+  sn::tensor<float, 1> factors(5);
+  for (std::int64_t j = 0; j < 5; ++j) factors(j) = j == 1 ? infinity : 2 + static_cast<float>(j);
+  auto f = sn::fuse([](auto x, auto s) { return sn::sum(x * s, 0); });
+  const auto check_rows = [&](const sn::tensor<float, 2>& x) {
+    const sn::tensor<float, 1> sums = f(x, factors);
+    for (std::int64_t j = 0; j < 5; ++j) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < x.extent(0); ++i)
+        sum += static_cast<double>(x(i, j)) * static_cast<double>(factors(j));
+      if (std::isfinite(sum)) CHECK(sums(j) == doctest::Approx(sum).epsilon(1e-5));
+      CHECK(std::isfinite(sums(j)) == std::isfinite(sum));
+    }
+  };
+  // Infinity times what no rows add up to would be no number.
+  const auto check_none = [&] { CHECK(f(none, factors) == sn::tensor<float, 1>{0, 0, 0, 0, 0}); };
+  SUBCASE("rows first") {
+    check_rows(rows);
+    check_none();
+  }
+  SUBCASE("no rows first") {
+    check_none();
+    check_rows(rows);
+  }
+  CHECK(f.statistics().saturations == 2);
+  check_rows(more);
+  check_none();
+  CHECK(f.statistics().saturations == 2);
+  CHECK(f.explain(more, factors).find("sum-row-factor") != std::string::npos);
+  CHECK(f.explain(none, factors).find("sum-row-factor") == std::string::npos);
 }
 
 }  // namespace dynamic_shapes_test
