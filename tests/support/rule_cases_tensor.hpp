@@ -235,7 +235,7 @@ inline std::vector<rule_case> reduction_cases() {
          const value row = c.arg({c.a, 1});
          return sides{sum(x * row, 2), sum(x, 2) * row};
        }},
-      {"sum-row-factor",
+      {"known-sum-row-factor",
        [](g& c, value x, value y) {
          const value row = c.arg({c.a, 1});
          return sides{sum(x * (y * row), 2), sum(x * y, 2) * row};

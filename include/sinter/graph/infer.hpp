@@ -4,7 +4,6 @@
 // by a rule.
 #pragma once
 
-#include <algorithm>
 #include <initializer_list>
 
 #include <sinter/graph/graph.hpp>
@@ -132,7 +131,8 @@ constexpr bool agree_by_axis(const graph& g, const symbolic_shape& a, const symb
 constexpr bool agree_in_size(graph& g, const symbolic_shape& a, const symbolic_shape& b) {
   symbolic_shape left, right = b;
   for (dim d : a) {
-    const auto same = std::ranges::find(right, d);
+    const dim* same = right.begin();
+    while (same != right.end() && !(*same == d)) ++same;
     if (same == right.end())
       left.push_back(d);
     else

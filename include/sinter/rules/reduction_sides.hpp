@@ -15,7 +15,7 @@ inline std::int64_t axis_bit(int axis) { return std::int64_t{1} << axis; }
 // numbers.
 inline bool reduces_something(right_side& side, const symbolic_shape& shape, std::int64_t mask) {
   for (std::size_t i = 0; i < shape.size(); ++i)
-    if (ir::has_axis(mask, static_cast<int>(i)) && !side.is_never_zero(shape[i])) return false;
+    if (ir::has_axis(mask, static_cast<int>(i)) && !side.assume_never_zero(shape[i])) return false;
   return true;
 }
 
@@ -140,13 +140,16 @@ inline std::optional<class_id> sum_row_factor(tensor_egraph& graph, const tensor
   return times_row(side, side["?x"]);
 }
 
-// (reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s)))): the gradient of a scale behind a norm,
-// which the sum of ?x times ?y is as well.
-inline std::optional<class_id> sum_row_factor_of_two(tensor_egraph& graph, const tensor_match& m) {
+// (reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s)))) where the sum of ?x times ?y is known
+// anyway, as the gradient of the scale behind a norm. (In all orders, a transformer's training step
+// has so many sums that its plan is no longer proved.)
+inline std::optional<class_id> known_sum_row_factor(tensor_egraph& graph, const tensor_match& m) {
+  const auto product = graph.lookup(static_cast<std::uint16_t>(op::mul), 0, {m["?x"], m["?y"]});
+  if (!product || !graph.lookup(static_cast<std::uint16_t>(op::reduce_sum), m.payload("?p"),
+                                {graph.find(*product)}))
+    return std::nullopt;
   right_side side(graph, m);
-  const ir::value x = side["?x"], y = side["?y"];
-  if (!(x.shape() == y.shape())) return std::nullopt;
-  return times_row(side, x * y);
+  return times_row(side, side.term(*product));
 }
 
 }  // namespace sinter::inline SINTER_ABI::rules::reduction

@@ -89,11 +89,16 @@ class right_side {
   }
   std::vector<dim> payload_dims(std::string_view payload) const { return record(payload).dims; }
 
-  /// Is the extent never 0 in the class? A symbol may be, so the extents at hand answer, and the
-  /// class of shapes is restricted to those with the same answer: a batch without elements has
-  /// plans of its own. Other questions should come first.
+  /// Is the extent proved never to be 0 in the class? A symbol may be.
   bool is_never_zero(dim d) {
-    if (dims().range(d).low > 0 || graph_.language().fixed().is_never_zero(d)) return true;
+    return dims().range(d).low > 0 || graph_.language().fixed().is_never_zero(d);
+  }
+
+  /// The same, but what is not proved the extents at hand answer, and the class of shapes is
+  /// restricted to those with the same answer: a batch without elements has plans of its own. Other
+  /// questions should come first.
+  bool assume_never_zero(dim d) {
+    if (is_never_zero(d) || terms().is_assumed(ir::guard::fact::differ, d, 0)) return true;
     const std::vector<std::int64_t>& values = terms().symbol_values;
     if (values.empty()) return false;
     const bool has_elements = dims().evaluate(d, values) != 0;
