@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A replayed call allocates nothing: every way to the heap is counted over 1,000 training steps.
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "support/counted_heap.hpp"
@@ -135,4 +140,57 @@ TEST_CASE("a large block fits where one of as many bytes was") {
     CHECK(first > bytes);
     for (std::size_t i = 0; i < 2 * sn::block_offsets; ++i) CHECK(asked(bytes) == first);
   }
+}
+
+TEST_CASE("blocks of some size that are freed are kept for the next of about their size") {
+  if (sn::detail::is_address_sanitized) return;  // which sees who uses what was freed
+  constexpr std::size_t size = 2 * sn::huge_pages_from;
+  sn::freed_tensors.release();
+  const long alive = counted_heap::alive;
+  const auto made = [](std::size_t bytes) {
+    const long before = allocations;
+    const sn::storage a(bytes), b(bytes);
+    a.data()[0] = b.data()[bytes - 1] = std::byte{1};
+    CHECK(a.data() != b.data());
+    return allocations - before;
+  };
+  CHECK(made(size) == 2);
+  for (std::size_t less : {0, 1, 4096, 500'000}) CHECK(made(size - less) == 0);
+  CHECK(made(size + size / 4) == 2);                   // larger
+  CHECK(made(size / 2) == 2);                          // much smaller
+  CHECK(made(sn::free_blocks::least_bytes / 2) == 2);  // small blocks are the C library's
+  CHECK(counted_heap::alive - alive == 6);
+  // No more is kept than there is room for, in bytes and in blocks; what does not fit at all never.
+  for (std::size_t i = 1; i < 20; ++i) made(i * size / 2);
+  CHECK(counted_heap::alive - alive <= static_cast<long>(sn::free_blocks::most_blocks));
+  { const sn::storage whole(sn::free_blocks::most_bytes - 2 * sn::huge_pages_from); }
+  CHECK(counted_heap::alive - alive == 1);
+  { const sn::storage more(sn::free_blocks::most_bytes); }
+  CHECK(counted_heap::alive - alive == 1);
+  // Where there is no memory left they are given back.
+  {
+    const counted_heap::failure next(0, true);
+    const sn::storage block(size);
+    CHECK(counted_heap::alive - alive == 1);
+  }
+  sn::freed_tensors.release();
+  CHECK(counted_heap::alive - alive == 0);
+}
+
+TEST_CASE("threads that free and take large blocks at once never share one") {
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&wrong, t] {
+      for (int i = 0; i < 200; ++i) {
+        const std::size_t bytes = sn::huge_pages_from + static_cast<std::size_t>(i % 3) * 70'000;
+        const sn::storage block(bytes);
+        std::byte* const ends[] = {block.data(), block.data() + bytes - 1};
+        for (std::byte* end : ends) *end = static_cast<std::byte>(t);
+        std::this_thread::yield();
+        for (std::byte* end : ends) wrong += *end == static_cast<std::byte>(t) ? 0 : 1;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
 }

@@ -31,6 +31,13 @@ struct line_block {
   void* memory = nullptr;
 };
 
+/// From the first line on that begins in this memory.
+inline line_block lines_of(void* memory) {
+  const std::size_t behind_line = reinterpret_cast<std::uintptr_t>(memory) % line_bytes;
+  const std::size_t before = behind_line == 0 ? 0 : line_bytes - behind_line;
+  return {static_cast<std::byte*>(memory) + before, memory};
+}
+
 /// At least `bytes` of it, beginning on a line. Throws std::bad_alloc. The line is found in a block
 /// that is up to 48 bytes longer: glibc keeps no aligned blocks at hand for the next one who asks,
 /// so that one of 128 bytes takes it 36 ns and one of 16 KiB 93, where others take 7 and 18.
@@ -41,10 +48,7 @@ inline line_block allocate_lines(std::size_t bytes) {
     return {static_cast<std::byte*>(memory), memory};
   }
   constexpr std::size_t most_before = line_bytes - __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-  void* const memory = ::operator new(bytes + most_before);
-  const std::size_t behind_line = reinterpret_cast<std::uintptr_t>(memory) % line_bytes;
-  const std::size_t before = behind_line == 0 ? 0 : line_bytes - behind_line;
-  return {static_cast<std::byte*>(memory) + before, memory};
+  return lines_of(::operator new(bytes + most_before));
 }
 
 inline void release_lines(void* memory) noexcept {

@@ -14,6 +14,7 @@
 #include <sinter/support/block_offset.hpp>
 #include <sinter/support/cache_lines.hpp>
 #include <sinter/support/error.hpp>
+#include <sinter/support/free_blocks.hpp>
 #include <sinter/support/huge_pages.hpp>
 #include <sinter/support/line_block.hpp>
 #include <sinter/tensor/contents.hpp>
@@ -32,7 +33,8 @@ class storage {
   /// A block of at least `bytes` uninitialised bytes, made by one allocation. Whole 64-byte lines
   /// are allocated, so a vector load that begins inside `bytes` at an aligned address never leaves
   /// the block. From `huge_pages_from` bytes on it asks for huge pages, and begins at a
-  /// `next_block_offset` in them. Throws std::bad_alloc.
+  /// `next_block_offset` in them, or is a block that another one left (free_blocks.hpp). Throws
+  /// std::bad_alloc.
   explicit storage(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(-1) / 2) raise(std::bad_alloc());
     const std::size_t rounded = round_to_lines(bytes);
@@ -41,9 +43,13 @@ class storage {
     // A sanitizer is to see where the block ends.
     const std::size_t room =
         is_large && !detail::is_address_sanitized ? sizeof(header) + most_block_offset : before;
-    const line_block made = allocate_lines(room + rounded);
-    if (is_large) advise_huge_pages(made.first, before + rounded);
+    const std::size_t whole = room + rounded;
+    const bool is_kept = whole >= free_blocks::least_bytes && !detail::is_address_sanitized;
+    const freed_block found = is_kept ? freed_tensors.take(whole) : freed_block{};
+    const line_block made = found.memory != nullptr ? lines_of(found.memory) : allocated(whole);
+    if (is_large && found.memory == nullptr) advise_huge_pages(made.first, before + rounded);
     block_ = ::new (static_cast<void*>(made.first)) header(made.memory, made.first + before, bytes);
+    if (is_kept) block_->kept_bytes = found.memory != nullptr ? found.bytes : whole;
   }
 
   /// `bytes` bytes from `first` on, which live as long as `owner` does, to be read only: nobody
@@ -72,8 +78,12 @@ class storage {
     // The last handle must see what the others wrote before it frees the block.
     if (block_ != nullptr && block_->handles.subtract_one() == 1) {
       void* const memory = block_->memory;
+      const std::size_t kept_bytes = block_->kept_bytes;
       block_->~header();
-      release_lines(memory);
+      if (kept_bytes != 0)
+        freed_tensors.give({memory, kept_bytes});
+      else
+        release_lines(memory);
     }
   }
 
@@ -118,6 +128,18 @@ class storage {
   }
 
  private:
+  // What is kept for others is not to be what is missing.
+  static line_block allocated(std::size_t bytes) {
+#ifdef __cpp_exceptions
+    try {
+      return allocate_lines(bytes);
+    } catch (const std::bad_alloc&) {
+      freed_tensors.release();
+    }
+#endif
+    return allocate_lines(bytes);
+  }
+
   struct borrowed {};
   storage(borrowed, const std::byte* first, std::size_t bytes) {
     const line_block made = allocate_lines(sizeof(header));
@@ -140,6 +162,7 @@ class storage {
     void* memory;  // what holds the block
     std::byte* first;
     std::size_t bytes;
+    std::size_t kept_bytes = 0;  // of what holds it, if others may have it next
     atomic_value<content_counter*> counter{nullptr};  // made when somebody asks for contents
     void* owner = nullptr;                            // of bytes that are in no block of ours
     void (*drop_owner)(void*) = nullptr;
