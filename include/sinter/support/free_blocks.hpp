@@ -90,7 +90,7 @@ class free_blocks {
   atomic_value<int> busy_{0};
 };
 
-/// Those of the process.
+/// Those of the process: `freed_tensors.release()` gives their memory back.
 inline constinit free_blocks freed_tensors;
 
 }  // namespace sinter::inline SINTER_ABI

@@ -23,6 +23,9 @@ inline constexpr bool is_address_sanitized = true;
 inline constexpr bool is_address_sanitized = false;
 #endif
 
+// What the allocator may leave in front of a line.
+inline constexpr std::size_t most_before_line = line_bytes - __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
 }  // namespace detail
 
 /// Uninitialised memory from `first` on; `memory` is what release_lines takes.
@@ -47,8 +50,13 @@ inline line_block allocate_lines(std::size_t bytes) {
     void* const memory = ::operator new(bytes, std::align_val_t{line_bytes});
     return {static_cast<std::byte*>(memory), memory};
   }
-  constexpr std::size_t most_before = line_bytes - __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-  return lines_of(::operator new(bytes + most_before));
+  return lines_of(::operator new(bytes + detail::most_before_line));
+}
+
+/// The same, or no memory where there is none left. Not for sanitizers.
+inline line_block try_allocate_lines(std::size_t bytes) noexcept {
+  void* const memory = ::operator new(bytes + detail::most_before_line, std::nothrow);
+  return memory == nullptr ? line_block{} : lines_of(memory);
 }
 
 inline void release_lines(void* memory) noexcept {

@@ -46,7 +46,9 @@ class storage {
     const std::size_t whole = room + rounded;
     const bool is_kept = whole >= free_blocks::least_bytes && !detail::is_address_sanitized;
     const freed_block found = is_kept ? freed_tensors.take(whole) : freed_block{};
-    const line_block made = found.memory != nullptr ? lines_of(found.memory) : allocated(whole);
+    const line_block made = found.memory != nullptr ? lines_of(found.memory)
+                            : is_kept               ? allocate_kept(whole)
+                                                    : allocate_lines(whole);
     if (is_large && found.memory == nullptr) advise_huge_pages(made.first, before + rounded);
     block_ = ::new (static_cast<void*>(made.first)) header(made.memory, made.first + before, bytes);
     if (is_kept) block_->kept_bytes = found.memory != nullptr ? found.bytes : whole;
@@ -129,14 +131,10 @@ class storage {
 
  private:
   // What is kept for others is not to be what is missing.
-  static line_block allocated(std::size_t bytes) {
-#ifdef __cpp_exceptions
-    try {
-      return allocate_lines(bytes);
-    } catch (const std::bad_alloc&) {
-      freed_tensors.release();
-    }
-#endif
+  static line_block allocate_kept(std::size_t bytes) {
+    const line_block made = try_allocate_lines(bytes);
+    if (made.memory != nullptr) return made;
+    freed_tensors.release();
     return allocate_lines(bytes);
   }
 
