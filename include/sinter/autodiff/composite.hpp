@@ -57,12 +57,6 @@ constexpr int axis_of_few(const pullback& p) {
       return axis;
   return -1;
 }
-constexpr value element_along(value x, int axis, std::int64_t j) {
-  symbolic_shape start = symbolic_shape::filled(x.shape().size(), dim(0)), stop = x.shape();
-  start[axis] = dim(j);
-  stop[axis] = dim(j + 1);
-  return ir::slice(x, start, stop, inline_vector<std::int64_t, max_rank>::filled(start.size(), 1));
-}
 
 // In the order of the elements: each takes the derivative if it is the largest and none before it
 // did, the last one what is left.
@@ -75,7 +69,7 @@ constexpr void first_max_of_few(const pullback& p, int axis) {
     value given = p.adjoint;
     value chosen;
     if (j < last) {
-      chosen = is_largest(p, element_along(x, axis, j));
+      chosen = is_largest(p, ir::element_along(x, axis, j));
       given = ir::where(chosen, given, zero);
     }
     parts.push_back(j == 0 ? given : ir::where(taken, zero, given));

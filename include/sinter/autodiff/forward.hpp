@@ -104,11 +104,11 @@ constexpr value reduce_prod(const pushforward& p) {
 constexpr value first_max(const pushforward& p) {
   if (const int axis = backward::axis_of_few(p.reversed()); axis >= 0) {
     const std::int64_t last = p.operand(0).extent(axis).constant() - 1;
-    value out = backward::element_along(p.tangent(0), axis, last);
+    value out = ir::element_along(p.tangent(0), axis, last);
     for (std::int64_t j = last; j-- > 0;) {
       const value chosen =
-          backward::is_largest(p.reversed(), backward::element_along(p.operand(0), axis, j));
-      out = ir::where(chosen, backward::element_along(p.tangent(0), axis, j), out);
+          backward::is_largest(p.reversed(), ir::element_along(p.operand(0), axis, j));
+      out = ir::where(chosen, ir::element_along(p.tangent(0), axis, j), out);
     }
     return out;
   }

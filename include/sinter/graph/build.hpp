@@ -204,6 +204,14 @@ constexpr value slice(value x, const symbolic_shape& start, const symbolic_shape
   return {x.owner, append(*x.owner, op::slice, in, step, dims)};
 }
 
+/// Element j of an axis, which keeps the extent 1. Throws as slice.
+constexpr value element_along(value x, int axis, std::int64_t j) {
+  symbolic_shape start = symbolic_shape::filled(x.shape().size(), dim(0)), stop = x.shape();
+  start[axis] = dim(j);
+  stop[axis] = dim(j + 1);
+  return slice(x, start, stop, inline_vector<std::int64_t, max_rank>::filled(start.size(), 1));
+}
+
 /// Sliding windows along one axis, which becomes two, [size, count]: element (j, i) is element
 /// i stride + j dilation of x's axis, and count is as large as the axis allows. `size` is at least
 /// 1, as are stride and dilation. Copies nothing where it is read by a nest. Throws axis_error if

@@ -62,7 +62,8 @@ std::optional<class_id> factor_outward(tensor_egraph& graph, const tensor_match&
   const operand_axes here = axes_of(rank, Left, Left ? f.a : f.b),
                      there = axes_of(rank, !Left, Left ? f.b : f.a);
   if (is_one(s.extent(here.inner))) {
-    if (holds(graph, m.root(), op::mul) || !passes_sum(side, side.data("?s"), x.extent(here.inner)))
+    if (!passes_sum(side, side.data("?s"), x.extent(here.inner)) ||
+        holds(graph, m.root(), op::mul))
       return std::nullopt;
     const ir::value factor = turned(s, Left ? rank - 2 : rank - 1);
     return side.finish(whole(x, other) * ir::broadcast_to(factor, side.root().shape()));
@@ -83,6 +84,7 @@ inline std::optional<class_id> factor_inward(tensor_egraph& graph, const tensor_
   const int rank = a.rank();
   if (s.rank() != rank || !is_floating(a.type())) return std::nullopt;
   const flags f = flags_of(side);
+  if (!passes_sum(side, side.data("?s"), sizes_of(a, b, f).k)) return std::nullopt;
   const bool per_column = is_one(s.extent(rank - 2)), per_row = is_one(s.extent(rank - 1));
   if (per_column == per_row) return std::nullopt;
   const ir::value into = per_column ? b : a;
@@ -90,7 +92,6 @@ inline std::optional<class_id> factor_inward(tensor_egraph& graph, const tensor_
   if (elements_at_hand(g, into.shape()) > elements_at_hand(g, side.root().shape()) &&
       !are_fixed(graph, m, {"?s", per_column ? "?b" : "?a"}))
     return std::nullopt;
-  if (!passes_sum(side, side.data("?s"), sizes_of(a, b, f).k)) return std::nullopt;
   const operand_axes axes = axes_of(rank, per_row, per_row ? f.a : f.b);
   const ir::value scaled = into * ir::broadcast_to(turned(s, axes.outer), into.shape());
   return side.finish(per_column ? product(a, scaled, f) : product(scaled, b, f));
@@ -102,16 +103,14 @@ inline std::optional<class_id> scale_inward(tensor_egraph& graph, const tensor_m
   right_side side(graph, m);
   const ir::value a = side["?a"], b = side["?b"], s = side["?s"];
   const flags f = flags_of(side);
+  if (!is_floating(a.type()) || !passes_sum(side, side.data("?s"), sizes_of(a, b, f).k))
+    return std::nullopt;
   const ir::graph& g = side.terms();
   const double whole = elements_at_hand(g, side.root().shape());
-  const bool into_a = elements_at_hand(g, a.shape()) < whole || are_fixed(graph, m, {"?s", "?a"});
-  const bool into_b = elements_at_hand(g, b.shape()) < whole || are_fixed(graph, m, {"?s", "?b"});
-  if (!is_floating(a.type()) || (!into_a && !into_b) ||
-      !passes_sum(side, side.data("?s"), sizes_of(a, b, f).k))
-    return std::nullopt;
-  if (into_a)
+  if (elements_at_hand(g, a.shape()) < whole || are_fixed(graph, m, {"?s", "?a"}))
     if (const auto scaled = side.finish(product(a * s, b, f))) graph.unite(m.root(), *scaled);
-  if (!into_b) return std::nullopt;
+  if (elements_at_hand(g, b.shape()) >= whole && !are_fixed(graph, m, {"?s", "?b"}))
+    return std::nullopt;
   return side.finish(product(a, b * s, f));
 }
 inline bool s_is_scalar(const tensor_egraph& graph, const tensor_match& m) {
@@ -147,13 +146,14 @@ std::optional<class_id> affine_inward(tensor_egraph& graph, const tensor_match& 
   const int rank = a.rank();
   if (s.rank() != rank || !(s.shape() == t.shape()) || !is_floating(a.type())) return std::nullopt;
   const flags f = flags_of(side);
-  if (!is_one(s.extent(rank - 2)) || is_one(s.extent(rank - 1))) return std::nullopt;
+  if (!is_one(s.extent(rank - 2)) || is_one(s.extent(rank - 1)) ||
+      !passes_sum(side, side.data("?s"), sizes_of(a, b, f).k))
+    return std::nullopt;
   const ir::graph& g = side.terms();
   const symbolic_shape target = side.root().shape();
   if (elements_at_hand(g, b.shape()) > elements_at_hand(g, target) &&
       !are_fixed(graph, m, {"?s", "?b"}))
     return std::nullopt;
-  if (!passes_sum(side, side.data("?s"), sizes_of(a, b, f).k)) return std::nullopt;
   const operand_axes axes = axes_of(rank, false, f.b);
   const ir::value scaled = b * ir::broadcast_to(turned(s, axes.outer), b.shape());
   return side.finish(

@@ -54,8 +54,8 @@ std::optional<class_id> reduce_windows(tensor_egraph& graph, const tensor_match&
 // small model, slices of slices would not end.
 inline constexpr double worth_slicing = 4096;
 
-// (reduce[?p] ?x) over one axis with few elements. Rows of two or three are shorter than a register,
-// and columns of them end after every line. Sums of narrow floats are rounded once.
+// (reduce[?p] ?x) over one axis with few elements. Rows of two or three are shorter than a
+// register, and columns of them end after every line. Sums of narrow floats are rounded once.
 template <op Code>
 std::optional<class_id> reduce_few(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
@@ -71,10 +71,7 @@ std::optional<class_id> reduce_few(tensor_egraph& graph, const tensor_match& m) 
     return std::nullopt;
   ir::value whole;
   for (std::int64_t j = 0; j < size.constant(); ++j) {
-    symbolic_shape start = symbolic_shape::filled(x.shape().size(), dim(0)), stop = x.shape();
-    start[axis] = dim(j);
-    stop[axis] = dim(j + 1);
-    const ir::value part = ir::slice(x, start, stop, axis_list::filled(x.shape().size(), 1));
+    const ir::value part = ir::element_along(x, axis, j);
     whole = j == 0 ? part : ir::elementwise(combining_op(Code), {whole, part});
   }
   return side.finish(whole);
