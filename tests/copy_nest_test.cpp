@@ -121,6 +121,60 @@ TEST_CASE_TEMPLATE("permutations, concats and slices of rows", T, float, double,
   }
 }
 
+TEST_CASE_TEMPLATE("columns side by side, and some that are filled", T, float, double, std::int16_t,
+                   bool) {
+  auto two = sn::fuse([](auto x, auto y) { return sn::concat(2, x, y); });
+  auto three = sn::fuse([](auto x, auto y, auto z) { return sn::concat(2, x, y, z); });
+  auto four = sn::fuse([](auto x, auto y, auto z) { return sn::concat(2, z, y, x, y); });
+  auto turned = sn::fuse([](auto x, auto y) {
+    return sn::concat(2, sn::permute(x, {1, 0, 2}), sn::permute(y, {1, 0, 2}));
+  });
+  auto behind = sn::fuse([](auto x) { return sn::pad(x, {{0, 0}, {0, 0}, {0, 1}}); });
+  auto before = sn::fuse([](auto x) { return sn::pad(x, {{0, 0}, {0, 0}, {1, 0}}, 1); });
+  auto both = sn::fuse([](auto x) { return sn::pad(x, {{0, 0}, {0, 0}, {1, 2}}, 1); });
+  auto rows = sn::fuse([](auto x) { return sn::pad(x, {{0, 0}, {1, 0}, {0, 1}}, 1); });
+  for (const int threads : {1, 3}) {
+    omp_set_num_threads(threads);
+    for (const auto& size : {std::array<std::int64_t, 2>{1, 1},
+                             {0, 4},
+                             {3, 5},
+                             {1, 255},
+                             {16, 16},
+                             {257, 1},
+                             {70, 99},
+                             {300, 401}}) {
+      const std::int64_t n = size[0], h = size[1];
+      CAPTURE(n);
+      CAPTURE(h);
+      sn::tensor<T, 3> x = counted<T>(n, h, 1), y = x, z = x;
+      for (std::int64_t i = 0; i < x.size(); ++i) {
+        y.data()[i] = static_cast<T>(i % 2);
+        z.data()[i] = static_cast<T>(i % 101);
+      }
+      const auto a = result_of<T>(two, {n, h, 2}, x, y), d = result_of<T>(turned, {h, n, 2}, x, y);
+      const auto b = result_of<T>(three, {n, h, 3}, x, y, z),
+                 c = result_of<T>(four, {n, h, 4}, x, y, z);
+      int wrong = 0;
+      for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < h; ++j) {
+          const T first = x(i, j, 0), second = y(i, j, 0), third = z(i, j, 0);
+          wrong += a(i, j, 0) != first || a(i, j, 1) != second ? 1 : 0;
+          wrong += d(j, i, 0) != first || d(j, i, 1) != second ? 1 : 0;
+          wrong += b(i, j, 0) != first || b(i, j, 1) != second || b(i, j, 2) != third ? 1 : 0;
+          wrong += c(i, j, 0) != third || c(i, j, 1) != second || c(i, j, 2) != first ||
+                           c(i, j, 3) != second
+                       ? 1
+                       : 0;
+        }
+      CHECK(wrong == 0);
+      check_pad<T>(behind, x, {0, 0}, {0, 0}, {0, 1}, T(0));
+      check_pad<T>(before, x, {0, 0}, {0, 0}, {1, 0}, T(1));
+      check_pad<T>(both, x, {0, 0}, {0, 0}, {1, 2}, T(1));
+      check_pad<T>(rows, x, {0, 0}, {1, 0}, {0, 1}, T(1));
+    }
+  }
+}
+
 TEST_CASE("the gradient of means is one value for several elements") {
   const auto slope = sn::fuse([](auto x, auto g) { return sn::vjp(sn::avg_pool2d(x, 2), g, x); });
   for (const std::int64_t width : {1, 2, 5, 17, 300}) {

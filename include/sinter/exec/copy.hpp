@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <sinter/support/abi.hpp>
 
@@ -69,6 +70,14 @@ void store_elements(std::int64_t n, const std::byte* __restrict from, std::byte*
                     std::int64_t stride) {
   constexpr auto size = static_cast<std::int64_t>(Size);
   for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * stride * size, from + i * size, Size);
+}
+
+template <std::size_t Size, std::size_t... K>
+void interleave_elements(std::int64_t n, std::array<const std::byte*, sizeof...(K)> from,
+                         std::byte* __restrict to, std::index_sequence<K...>) {
+  constexpr auto size = static_cast<std::int64_t>(Size), count = std::int64_t{sizeof...(K)};
+  for (std::int64_t i = 0; i < n; ++i)
+    (std::memcpy(to + (i * count + std::int64_t{K}) * size, from[K] + i * size, Size), ...);
 }
 
 // Rows of at most Bytes: what is written behind the end of one the next one overwrites.
@@ -245,6 +254,15 @@ inline void strided_store(std::int64_t n, const void* from, std::size_t element_
   }
   detail::for_size(element_size, [=]<std::size_t Size>(detail::size_constant<Size>) {
     detail::store_elements<Size>(n, source, target, stride);
+  });
+}
+
+/// to[i * Count + k] = from[k][i] for i in [0, n). Ranges must not overlap.
+template <std::size_t Count>
+void interleave(std::int64_t n, std::array<const std::byte*, Count> from, std::size_t element_size,
+                std::byte* to) {
+  detail::for_size(element_size, [=]<std::size_t Size>(detail::size_constant<Size>) {
+    detail::interleave_elements<Size>(n, from, to, std::make_index_sequence<Count>());
   });
 }
 

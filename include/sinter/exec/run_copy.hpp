@@ -10,6 +10,7 @@
 #include <deque>
 #include <vector>
 
+#include <sinter/exec/interleaved_pieces.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/tile_nest.hpp>
@@ -40,23 +41,29 @@ class assemble_nest {
     count_ = element_count(target_.shape);
     memory_need out;
     std::int64_t covered = 0;
+    std::vector<interleaved_pieces::piece> columns;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       strided_view block = target_;
       block.shape = at.evaluate(copies_[i].space);
       for (std::size_t axis = 0; axis < block.shape.size(); ++axis)
         block.offset += at.evaluate(nest_->pieces[i].offset[axis]) * block.strides[axis];
       covered += element_count(block.shape);
+      if (!block.shape.empty())
+        columns.push_back({at.view(nest_->pieces[i].source),
+                           at.evaluate(nest_->pieces[i].offset[block.shape.size() - 1])});
       out.include(pieces_[i].bind(at, &block));
     }
     // The pieces of a concat cover everything; what a pad leaves is filled first, if its piece
     // cannot fill it.
     has_rest_ = covered < count_;
+    interleaves_ = interleaved_.bind(target_, size_, columns, fill_);
     fills_ = has_rest_ && (pieces_.size() != 1 ||
                            !pieces_[0].fill_around(target_.offset, count_, {fill_.data(), size_}));
     return out;
   }
 
   void run(const run_memory& memory) const {
+    if (interleaves_) return interleaved_.run(memory, nest_->predicted_nanoseconds);
     if (fills_) {
       std::byte* at =
           memory.bases[target_.buffer] + target_.offset * static_cast<std::int64_t>(size_);
@@ -96,7 +103,8 @@ class assemble_nest {
   std::size_t size_ = 0;
   strided_view target_;
   std::int64_t count_ = 0;
-  bool has_rest_ = false, fills_ = false;
+  bool has_rest_ = false, fills_ = false, interleaves_ = false;
+  interleaved_pieces interleaved_;
 };
 
 // Is `buffer`, if it names the memory of an argument from nest `number` on, read when or after an

@@ -124,7 +124,7 @@ class candidate_enumeration {
   void enumerate(int v) {
     const value_class& value = g_[v];
     if (is_source(value)) return;
-    if (value.is_choice) {
+    if (value.is_choice()) {
       for (int f = 0; f < static_cast<int>(value.forms.size()); ++f)
         add(nest_kind::alias, v, f, {});
       return;
@@ -344,7 +344,8 @@ class candidate_enumeration {
     c.reordered = reordered;
     c.outputs = {root};
     const auto read = [&](int value) {
-      const bool in_memory = kind == nest_kind::alias && !(g_[root].is_choice && form_number > 0);
+      const bool in_memory =
+          kind == nest_kind::alias && (!g_[root].is_choice() || value == g_[root].stands_for);
       const int base = in_memory ? value : resolve(g_, value, value == root).base;
       if (is_immediate(g_[base]) && !in_memory) return;
       add_once(c.reads, base);

@@ -350,11 +350,12 @@ class candidate_cost {
 
   // Of a value that is read as a view, by one nest.
   double reading_work(const candidate& c) const {
-    if (!g_[c.root].is_choice || c.form == 0) return 0;
-    const int value = g_[c.root].forms[0].operands[0];
+    const value_class& root = g_[c.root];
+    if (!root.is_choice()) return 0;
     double work = 0;
-    for (const view_step& s : resolve(g_, value, true).steps)
-      if (scatters_last_axis(s)) work += machine_.strided_element * g_[value].elements;
+    const form& way = root.forms[static_cast<std::size_t>(c.form)];
+    for (const view_step& s : resolve_way(g_, root, way).steps)
+      if (scatters_last_axis(s)) work += machine_.strided_element * root.elements;
     return work;
   }
 

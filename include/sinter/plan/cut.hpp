@@ -72,7 +72,7 @@ class cut_enumeration {
     for (const value_class& v : g.values())
       for (int operand : v.forms.front().operands) users_[static_cast<std::size_t>(operand)] += 1;
     for (int v = 0; v < g.size(); ++v)
-      if (!g[v].is_choice) enumerate(v);
+      if (!g[v].is_choice()) enumerate(v);
   }
 
   std::span<const cut> of(int value) const { return cuts_[static_cast<std::size_t>(value)]; }
@@ -132,18 +132,24 @@ class cut_enumeration {
     for (const cut& c : found) best = best == 0 ? c.cost : std::min(best, c.cost);
     best_[static_cast<std::size_t>(v)] = best;
     cuts_[static_cast<std::size_t>(v)] = std::move(found);
-    if (value.reader >= 0) estimate_choice(v);
+    for (int choice : {value.views, value.reader})
+      if (choice >= 0) estimate_choice(choice);
   }
 
-  // Of the ways to read the value, that which takes less to make.
-  void estimate_choice(int v) {
-    const auto reader = static_cast<std::size_t>(g_[v].reader);
-    const auto of = [&](int made) {
-      const double own = best_[static_cast<std::size_t>(made)];
-      return own > 0 ? own : best_[static_cast<std::size_t>(g_[made].forms[0].operands[0])];
-    };
-    best_[reader] = std::min(of(v), of(resolve(g_, v, true).base));
-    users_[reader] = users_[static_cast<std::size_t>(v)];
+  // Of the ways to read the value, that which takes least to make.
+  void estimate_choice(int choice) {
+    double least = 0;
+    for (const form& way : g_[choice].forms) {
+      const int made = resolve_way(g_, g_[choice], way).base;
+      double takes = best_[static_cast<std::size_t>(made)];
+      // Not computed by a nest that has cuts: what its first operand takes.
+      if (const auto& operands = g_[made].forms[0].operands; takes == 0 && !operands.empty())
+        takes = best_[static_cast<std::size_t>(operands[0])];
+      least = &way == &g_[choice].forms[0] ? takes : std::min(least, takes);
+    }
+    best_[static_cast<std::size_t>(choice)] = least;
+    users_[static_cast<std::size_t>(choice)] =
+        users_[static_cast<std::size_t>(g_[choice].stands_for)];
   }
 
   // Every operand is read, or computed inside by one of its cuts.

@@ -131,7 +131,7 @@ class lowering {
       for (int out : c.outputs)
         if (is_stored_by(number, out))
           emitted_[static_cast<std::size_t>(out * chosen_.epochs + epoch_)] = true;
-      if (!g_[v].is_choice) emit(c, number);
+      if (!g_[v].is_choice()) emit(c, number);
       stack.pop_back();
     }
   }
@@ -160,11 +160,11 @@ class lowering {
   located_view locate(int value) {
     resolved_view view = resolve(g_, value, value == root_);
     located_view out{goal_of(view.base, epoch_), std::move(view.steps)};
-    while (g_[value_of(out.goal)].is_choice) {
-      const int choice = value_of(out.goal), epoch = out.goal % chosen_.epochs;
-      const candidate& chosen = *nest_of(out.goal);
-      resolved_view below{g_[choice].forms[0].operands[0], {}, {}};
-      if (chosen.form > 0) below = resolve(g_, below.base, true);
+    while (g_[value_of(out.goal)].is_choice()) {
+      const value_class& choice = g_[value_of(out.goal)];
+      const int epoch = out.goal % chosen_.epochs;
+      const form& way = choice.forms[static_cast<std::size_t>(nest_of(out.goal)->form)];
+      const resolved_view below = resolve_way(g_, choice, way);
       out.goal = goal_of(below.base, epoch);
       out.steps.insert(out.steps.end(), below.steps.begin(), below.steps.end());
       chosen_nodes_.insert(chosen_nodes_.end(), below.nodes.begin(), below.nodes.end());

@@ -28,7 +28,7 @@ class goal_graph {
     const auto goal = [&](int value) {
       eqsat::class_id& id = goals_[static_cast<std::size_t>(value)];
       if (id == eqsat::no_id)
-        id = graph_.add(rules::stored_operator, g[value].is_choice ? 1 : 0, {g[value].id});
+        id = graph_.add(rules::stored_operator, kind_of_goal(g, value), {g[value].id});
       return id;
     };
     for (std::size_t i = 0; i < nests.all().size(); ++i) {
@@ -51,6 +51,12 @@ class goal_graph {
   const tensor_egraph& graph() const { return graph_; }
 
  private:
+  // Up to three goals are about one class.
+  static std::uint32_t kind_of_goal(const value_graph& g, int value) {
+    const int other = g[value].stands_for;
+    return other < 0 ? 0U : g[other].reader == value ? 1U : 2U;
+  }
+
   tensor_egraph& graph_;
   std::vector<eqsat::class_id> goals_;  // by value
 };

@@ -39,10 +39,14 @@ struct value_class {
   double constant = 0;
   bool fixed = false;  // can be computed from frozen arguments alone, once
   std::vector<form> forms;
-  // The value that stands for this one wherever nests read it, or -1; and is this such a value? Its
-  // forms are ways to read the other: where it is stored (form 0), or as a view (form 1).
-  int reader = -1;
-  bool is_choice = false;
+  // Of a value that may be read in several ways (view_choice.hpp), or -1: the choice that stands
+  // for it wherever nests read it, and the one that stands for the views that it is.
+  int reader = -1, views = -1;
+  // Of a choice: the value that it stands for. Its forms are the ways to read that: where it is
+  // stored (then the operand is the value itself), or as a view.
+  int stands_for = -1;
+
+  bool is_choice() const { return stands_for >= 0; }
 
   const form* find(ir::op code) const {
     for (const form& f : forms)
@@ -92,17 +96,18 @@ class value_graph {
   const std::vector<value_class>& values() const { return values_; }
   const value_class& operator[](int v) const { return values_[static_cast<std::size_t>(v)]; }
   int size() const { return static_cast<int>(values_.size()); }
-  /// Lets nests read a value through a new one, which chooses between it and this view (one of its
+  /// Lets nests read a value through a new one, which chooses between it and these views (of its
   /// forms).
-  void add_choice(int v, const form& view) {
-    value_class choice = (*this)[v];
+  void add_reader(int v, std::vector<form> views) {
     form own;
     own.code = ir::op::recompute;
     own.operands = {v};
-    choice.forms = {own, view};
-    choice.is_choice = true;
-    values_[static_cast<std::size_t>(v)].reader = size();
-    values_.push_back(std::move(choice));
+    views.insert(views.begin(), std::move(own));
+    values_[static_cast<std::size_t>(v)].reader = add_choice(v, std::move(views));
+  }
+  /// Where the value is read as a view, lets a new one choose which of these.
+  void add_views(int v, std::vector<form> views) {
+    values_[static_cast<std::size_t>(v)].views = add_choice(v, std::move(views));
   }
   int number(class_id id) const { return number_[graph_.find(id)]; }
   const ir::graph& terms() const { return graph_.language().terms(); }
@@ -125,6 +130,15 @@ class value_graph {
 
  private:
   enum : std::uint8_t { unseen, open, done };
+
+  int add_choice(int v, std::vector<form> ways) {
+    value_class choice = (*this)[v];
+    choice.forms = std::move(ways);
+    choice.reader = choice.views = -1;
+    choice.stands_for = v;
+    values_.push_back(std::move(choice));
+    return size() - 1;
+  }
 
   // Depth first over all executable forms; a form whose operand is still open closes a cycle and is
   // dropped. The stack is explicit: a deep network is a deep graph.
@@ -170,12 +184,13 @@ class value_graph {
     return out;
   }
 
-  // A slice of a concatenation of which the class is a part. Where the part is met first, following
-  // it would close a cycle at the concatenation, and lose that.
+  // A slice of a concatenation of which the class is a part, or of its own padding. Where the class
+  // is met first, following it would close a cycle there, and lose the concatenation or padding.
   bool is_cut_out_of_itself(class_id id, const eqsat::enode_view& slice) const {
     if (slice.op != static_cast<std::uint16_t>(ir::op::slice)) return false;
     for (const eqsat::enode_view& n : graph_.nodes(graph_.find(slice.children[0])))
-      if (n.op == static_cast<std::uint16_t>(ir::op::concat))
+      if (n.op == static_cast<std::uint16_t>(ir::op::concat) ||
+          n.op == static_cast<std::uint16_t>(ir::op::pad))
         for (class_id part : n.children)
           if (graph_.find(part) == graph_.find(id)) return true;
     return false;

@@ -36,7 +36,7 @@ inline bool is_view(const value_graph& g, const value_class& v, const form& f) {
 // The movement that makes the value, if it is read through one: arguments and constants are not.
 inline const form* view_of(const value_graph& g, int value) {
   const value_class& v = g[value];
-  if (v.find(ir::op::argument) != nullptr || v.is_constant || v.is_choice) return nullptr;
+  if (v.find(ir::op::argument) != nullptr || v.is_constant || v.is_choice()) return nullptr;
   for (const form& f : v.forms)
     if (is_view(g, v, f)) return &f;
   return nullptr;
@@ -66,16 +66,30 @@ inline bool scatters_last_axis(const view_step& s) {
 inline resolved_view resolve(const value_graph& g, int value, bool copies = false) {
   resolved_view out{value, {}, {}};
   for (;;) {
-    if (g[out.base].reader >= 0 && !(copies && out.base == value)) {
-      out.base = g[out.base].reader;
+    const value_class& v = g[out.base];
+    const bool is_read = v.reader >= 0 && !(copies && out.base == value);
+    if (is_read || v.views >= 0) {
+      out.base = is_read ? v.reader : v.views;
       return out;
     }
     const form* const step = view_of(g, out.base);
     if (step == nullptr) return out;
-    out.steps.push_back(view_step_of(g, g[out.base], *step));
+    out.steps.push_back(view_step_of(g, v, *step));
     out.nodes.push_back(step->node);
     out.base = step->operands[0];
   }
+}
+
+// A way to read what a choice stands for.
+inline resolved_view resolve_way(const value_graph& g, const value_class& choice, const form& way) {
+  const int operand = way.operands[0];
+  if (operand == choice.stands_for) return {operand, {}, {}};
+  resolved_view out{operand, {view_step_of(g, choice, way)}, {way.node}};
+  resolved_view below = resolve(g, operand);
+  out.base = below.base;
+  out.steps.insert(out.steps.end(), below.steps.begin(), below.steps.end());
+  out.nodes.insert(out.nodes.end(), below.nodes.begin(), below.nodes.end());
+  return out;
 }
 
 // The form of a product's operand that joins axes of a view into its rows and columns, a batch axis

@@ -1,180 +1,213 @@
 // SPDX-License-Identifier: MIT
 // Gradients of convolutions. By the chain rule, that of the image is a product for every window,
-// and a sum of what windows share (sum_windows): as much memory as the windows take, several times.
-// It is also the convolution of the padded gradient, with zeros between its elements where there is
-// a stride, with the weights flipped, and inputs and outputs exchanged (Dumoulin and Visin, "A
-// guide to convolution arithmetic for deep learning", 2016), whose windows are read where they are.
+// and a sum of what windows share: as much memory as the windows take, several times. It is also
+// one convolution, or, where there is a stride, several, whose windows are read where they are.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <sinter/rules/rule.hpp>
+#include <sinter/rules/image_gradient.hpp>
 
 namespace sinter::inline SINTER_ABI::rules {
 
 namespace convolution {
 
-// What the front end writes of the windows of images (expr/convolution.hpp): axes
-// [n, channels, rows of a window, rows, columns of a window, columns], the channels being two axes
-// where there are groups, and then both of the window before both of the image. `plane`: the first
-// axis behind the channels.
-inline std::vector<std::int64_t> windows_first(std::int64_t plane) {
-  std::vector<std::int64_t> out;
-  for (std::int64_t axis = 0; axis < plane; ++axis) out.push_back(axis);
-  for (std::int64_t axis : {0, 2, 1, 3}) out.push_back(plane + axis);
+// ---- the convolution of the padded gradient, with zeros between its elements where there is a
+// stride, with the weights flipped, and inputs and outputs exchanged (Dumoulin and Visin, "A guide
+// to convolution arithmetic for deep learning", 2016)
+
+// Zeros in front of the gradient and behind it, so that there are as many windows as places; each
+// element of the gradient has stride - 1 of them behind it already. None of them is below zero for
+// any extent: windows leave up to stride - 1 places behind the last one, of which the last element
+// lies in place (count - 1) stride + reach.
+inline std::optional<std::array<dim, 2>> padding(ir::dim_table& dims, const direction& d) {
+  const auto is_padding = [](dim each) { return each.is_constant() && each.constant() >= 0; };
+  const dim reach = d.reach(dims), front = dims.sub(reach, d.start),
+            behind_last = dims.sub(dims.add(dims.sub(d.stop, d.extent), reach), dim(d.stride - 1));
+  if (!is_padding(front) || !is_padding(behind_last)) return std::nullopt;
+  return {{front, dims.sub(d.stop, dims.mul(d.count, dim(d.stride)))}};
+}
+
+inline std::optional<ir::value> transposed(ir::dim_table& dims, const image_gradient& of) {
+  const auto rows = padding(dims, of.vertical), columns = padding(dims, of.horizontal);
+  if (!rows || !columns) return std::nullopt;
+  ir::value image = of.image();
+  if (of.vertical.stride != 1) image = ir::spread(image, of.plane(), of.vertical.stride);
+  if (of.horizontal.stride != 1) image = ir::spread(image, of.plane() + 1, of.horizontal.stride);
+  return of.convolved(of.padded(image, {*rows, *columns}), of.filters(), of.vertical.dilation,
+                      of.horizontal.dilation);
+}
+
+// ---- convolutions of the gradient itself, interleaved: places of the image that are a stride
+// apart meet the same elements of the filters, every stride-th (Shi et al., "Is the deconvolution
+// layer the same as a convolutional layer?", 2016). No zeros are multiplied: with strides of 2, a
+// quarter of the products are left.
+
+// Such places: they meet `count` elements of a flipped filter, `first` and every stride-th behind
+// it, and their first window of the padded gradient starts at `start`.
+struct phase_of_places {
+  std::int64_t first, count, start;
+};
+
+// One direction's phases, in the order of the places that are wanted, and how many places each of
+// them has: a few too many where the stride does not divide what is wanted.
+struct phases {
+  std::vector<phase_of_places> each;
+  std::int64_t stride;
+  dim places;
+  std::array<dim, 2> padding;
+};
+
+// Each phase is a nest or more, and classes to saturate.
+inline constexpr std::int64_t most_phases = 4;
+
+inline std::optional<phases> phases_of(ir::dim_table& dims, const direction& d) {
+  if (!d.size.is_constant() || !d.start.is_constant() || d.dilation != 1) return std::nullopt;
+  const std::int64_t size = d.size.constant(), start = d.start.constant();
+  const dim behind = dims.sub(d.extent, d.stop);
+  // Windows leave up to stride - 1 places behind the last one.
+  const std::int64_t wanted = size + d.stride - 1 - start -
+                              (behind.is_constant() ? behind.constant() : std::int64_t{0}),
+                     more = (wanted + d.stride - 1) / d.stride - 1;
+  if (wanted < 1) return std::nullopt;
+  phases out{{}, d.stride, dims.add(d.count, dim(more)), {}};
+  std::int64_t front = 0, back = 0;
+  for (std::int64_t place = start; place < start + d.stride; ++place) {
+    const std::int64_t last = size - 1 - place % d.stride,
+                       count = last < 0 ? 0 : last / d.stride + 1,
+                       first_met = place / d.stride - (count - 1);
+    out.each.push_back({last < 0 ? 0 : last % d.stride, count, first_met});
+    if (count == 0) continue;
+    front = std::max(front, -first_met);
+    back = std::max(back, more + place / d.stride);
+  }
+  for (phase_of_places& each : out.each) each.start += front;
+  out.padding = {dim(front), dim(back)};
   return out;
 }
 
-// One direction of the image: size of a window, steps to the next one and between its elements, of
-// how many places in all there are `count` windows, and the places that are wanted.
-struct direction {
-  dim size, count, extent, start, stop;
-  std::int64_t stride, dilation;
-
-  dim reach(ir::dim_table& dims) const { return dims.mul(dims.sub(size, dim(1)), dim(dilation)); }
-  // Zeros in front of the gradient and behind it, so that there are as many windows as places; each
-  // element of the gradient has stride - 1 of them behind it already.
-  std::array<dim, 2> padding(ir::dim_table& dims) const {
-    return {dims.sub(reach(dims), start), dims.sub(stop, dims.mul(count, dim(stride)))};
-  }
-  // None of them below zero for any extent: windows leave up to stride - 1 places behind the last
-  // one, of which the last element lies in place (count - 1) stride + reach.
-  bool has_padding(ir::dim_table& dims) const {
-    const dim behind_last =
-        dims.sub(dims.add(dims.sub(stop, extent), reach(dims)), dim(stride - 1));
-    return is_padding(padding(dims)[0]) && is_padding(behind_last);
-  }
-  // The gradient with zeros between its elements.
-  ir::value stretched(ir::value gradient, int axis) const {
-    return stride == 1 ? gradient : ir::spread(gradient, axis, stride);
-  }
-
- private:
-  static bool is_padding(dim d) { return d.is_constant() && d.constant() >= 0; }
+// Of x, what a phase takes in two directions: bounds and steps of two axes.
+struct plane_part {
+  std::array<dim, 2> start, stop;
+  std::array<std::int64_t, 2> step{1, 1};
 };
-
-// weights [1, groups, outputs, inputs * window] and gradient [n, groups, outputs, places], without
-// the axis of groups where there is one. `inputs`: of a group.
-inline ir::value transposed(ir::graph& g, ir::value weights, ir::value gradient, dim inputs,
-                            const direction& vertical, const direction& horizontal) {
-  ir::dim_table& dims = g.dims;
-  const auto [top, bottom] = vertical.padding(dims);
-  const auto [left, right] = horizontal.padding(dims);
-  const bool grouped = gradient.rank() == 4;
-  const int plane = grouped ? 3 : 2;
-  const dim n = gradient.extent(0), groups = grouped ? gradient.extent(1) : dim(1),
-            outputs = gradient.extent(gradient.rank() - 2),
-            window = dims.mul(vertical.size, horizontal.size);
-  const auto in_groups = [&](symbolic_shape shape, std::size_t at) {
-    if (grouped) shape.insert(shape.begin() + at, groups);
-    return shape;
-  };
-
-  const ir::value filters = ir::flip(
-      ir::reshape(weights, in_groups({outputs, inputs, vertical.size, horizontal.size}, 0)),
-      grouped ? 0b11000 : 0b1100);
-  const ir::value exchanged = grouped
-                                  ? ir::permute(filters, std::array<std::int64_t, 5>{0, 2, 1, 3, 4})
-                                  : ir::permute(filters, std::array<std::int64_t, 4>{1, 0, 2, 3});
-  const ir::value image = horizontal.stretched(
-      vertical.stretched(
-          ir::reshape(gradient, in_groups({n, outputs, vertical.count, horizontal.count}, 1)),
-          plane),
-      plane + 1);
-  symbolic_shape before{dim(0), dim(0), top, left}, behind{dim(0), dim(0), bottom, right};
-  if (grouped)
-    for (symbolic_shape* side : {&before, &behind}) side->insert(side->begin(), dim(0));
-  const ir::value padded = ir::pad(image, before, behind);
-  const ir::value rows = ir::windows(padded, plane, vertical.size, 1, vertical.dilation);
-  const ir::value both = ir::permute(
-      ir::windows(rows, plane + 2, horizontal.size, 1, horizontal.dilation), windows_first(plane));
-  const dim height = both.extent(plane + 2), width = both.extent(plane + 3),
-            depth = dims.mul(outputs, window);
-  const ir::value product =
-      ir::matmul(ir::reshape(exchanged, in_groups({inputs, depth}, 0)),
-                 ir::reshape(both, in_groups({n, depth, dims.mul(height, width)}, 1)));
-  return ir::reshape(product, in_groups({n, inputs, height, width}, 1));
+inline ir::value part_of(ir::value x, int plane, const plane_part& part) {
+  symbolic_shape start = symbolic_shape::filled(x.shape().size(), dim(0)), stop = x.shape();
+  auto step = axis_list::filled(x.shape().size(), 1);
+  for (int i : {0, 1}) {
+    start[plane + i] = part.start[static_cast<std::size_t>(i)];
+    stop[plane + i] = part.stop[static_cast<std::size_t>(i)];
+    step[plane + i] = part.step[static_cast<std::size_t>(i)];
+  }
+  return ir::slice(x, start, stop, step);
 }
 
-// ([slice[?s]] [(reshape[?q]] (sum_windows[?v] (sum_windows[?h] (permute[?p] (reshape[?r]
-// (matmul[?t] ?w ?g))))))); cut out is the image, of which channels are one axis.
-template <bool Sliced, bool Joined = false>
-std::optional<class_id> transposed_convolution(tensor_egraph& graph, const tensor_match& m) {
-  right_side side(graph, m);
-  const ir::value weights = side["?w"], gradient = side["?g"], root = side.root();
-  const auto vertical_numbers = side.attributes("?v"), horizontal_numbers = side.attributes("?h");
-  const auto taken_dims = side.payload_dims("?r");
-  const int rank = gradient.rank();
-  if (rank < 3 || rank > 4 || weights.rank() != rank || !(weights.extent(0) == dim(1)) ||
-      side.attributes("?t") != std::vector<std::int64_t>{1, 0})
-    return std::nullopt;
-  const bool grouped = rank == 4;
-  if (Sliced && grouped != Joined) return std::nullopt;
-  const std::int64_t plane = grouped ? 3 : 2;
-  if (taken_dims.size() != static_cast<std::size_t>(plane) + 4 ||
-      !std::ranges::equal(side.attributes("?p"), windows_first(plane)))
-    return std::nullopt;
-  const symbolic_shape taken(taken_dims.begin(), taken_dims.end());
-  if (grouped && !(weights.extent(1) == gradient.extent(1) && taken[1] == gradient.extent(1)))
-    return std::nullopt;
-  if (vertical_numbers[0] != plane || horizontal_numbers[0] != plane + 2) return std::nullopt;
-  const dim inputs = taken[static_cast<std::size_t>(plane) - 1];
-  const auto of_taken = [&](std::int64_t axis) {
-    return taken[static_cast<std::size_t>(plane + axis)];
-  };
-  const auto along = [&](std::int64_t axis, dim extent, const std::vector<std::int64_t>& numbers) {
-    return direction{of_taken(axis), of_taken(axis + 2), extent,    dim(0),
-                     extent,         numbers[1],         numbers[2]};
-  };
-  direction vertical = along(0, side.payload_dims("?v")[0], vertical_numbers),
-            horizontal = along(1, side.payload_dims("?h")[0], horizontal_numbers);
-  if constexpr (Sliced) {
-    const auto cut = side.payload_dims("?s");
-    if (cut.size() != 8) return std::nullopt;
-    for (std::int64_t step : side.attributes("?s"))
-      if (step != 1) return std::nullopt;
-    dim channels = inputs;
-    if constexpr (Joined) {
-      const auto joined = side.payload_dims("?q");
-      if (joined.size() != 4 || !(joined[2] == vertical.stop) || !(joined[3] == horizontal.stop))
-        return std::nullopt;
-      channels = joined[1];
-    }
-    if (!(cut[0] == dim(0)) || !(cut[2] == dim(0)) || !(root.extent(0) == taken[0]) ||
-        !(root.extent(1) == channels))
-      return std::nullopt;
-    vertical.start = cut[4];
-    vertical.stop = cut[5];
-    horizontal.start = cut[6];
-    horizontal.stop = cut[7];
+inline ir::value of_phase(const image_gradient& of, ir::value filters, ir::value padded,
+                          const std::array<const phases*, 2>& all,
+                          const std::array<const phase_of_places*, 2>& at) {
+  ir::dim_table& dims = padded.owner->dims;
+  plane_part taken, met;
+  for (std::size_t i : {0U, 1U}) {
+    const auto [first, count, start] = *at[i];
+    taken.start[i] = dim(first);
+    taken.stop[i] = dim(first + (count - 1) * all[i]->stride + 1);
+    taken.step[i] = all[i]->stride;
+    met.start[i] = dim(start);
+    met.stop[i] = dims.add(all[i]->places, dim(start + count - 1));
   }
-  if (!vertical.has_padding(side.dims()) || !horizontal.has_padding(side.dims()))
-    return std::nullopt;
-  ir::value image = transposed(side.terms(), weights, gradient, inputs, vertical, horizontal);
-  if (Joined) image = ir::reshape(image, root.shape());
-  return side.finish(image);
+  return of.convolved(part_of(padded, of.plane(), met), part_of(filters, of.plane(), taken), 1, 1);
+}
+
+// As many values of one shape, the first elements along an axis of all of them in front of their
+// second ones. Missing ones are zeros: they must stand in front of the others or behind them.
+inline std::optional<ir::value> interleaved(const std::vector<std::optional<ir::value>>& parts,
+                                            int axis) {
+  if (parts.size() == 1) return parts[0];
+  std::vector<ir::value> there;
+  std::int64_t before = 0, behind = 0;
+  for (const auto& part : parts) {
+    if (part && behind != 0) return std::nullopt;
+    if (part)
+      there.push_back(*part);
+    else
+      ++(there.empty() ? before : behind);
+  }
+  if (there.empty()) return std::nullopt;
+  ir::graph& g = *there[0].owner;
+  symbolic_shape shape = there[0].shape();
+  const auto extents = std::span(shape.begin(), shape.end());
+  const std::size_t columns_from = static_cast<std::size_t>(axis) + 1;
+  const dim rows = product_of(g, extents.first(columns_from)),
+            columns = product_of(g, extents.subspan(columns_from));
+  for (ir::value& part : there) part = ir::reshape(part, {rows, columns});
+  const ir::value matrix = ir::pad(ir::concat(there, 1), {dim(0), g.dims.mul(dim(before), columns)},
+                                   {dim(0), g.dims.mul(dim(behind), columns)});
+  shape[axis] = g.dims.mul(shape[axis], dim(static_cast<std::int64_t>(parts.size())));
+  return ir::reshape(matrix, shape);
+}
+
+inline std::optional<ir::value> in_phases(ir::dim_table& dims, const image_gradient& of) {
+  const std::int64_t count = of.vertical.stride * of.horizontal.stride;
+  if (count == 1 || count > most_phases) return std::nullopt;
+  const auto down = phases_of(dims, of.vertical), right = phases_of(dims, of.horizontal);
+  if (!down || !right) return std::nullopt;
+  const ir::value filters = of.filters(),
+                  padded = of.padded(of.image(), {down->padding, right->padding});
+  std::vector<std::optional<ir::value>> rows;
+  for (const phase_of_places& row : down->each) {
+    std::vector<std::optional<ir::value>> columns;
+    for (const phase_of_places& column : right->each) {
+      columns.emplace_back();
+      if (row.count > 0 && column.count > 0)
+        columns.back() = of_phase(of, filters, padded, {&*down, &*right}, {&row, &column});
+    }
+    rows.push_back(interleaved(columns, of.plane() + 1));
+  }
+  const auto image = interleaved(rows, of.plane());
+  if (!image) return std::nullopt;
+  return part_of(*image, of.plane(),
+                 {{dim(0), dim(0)},
+                  {dims.sub(of.vertical.stop, of.vertical.start),
+                   dims.sub(of.horizontal.stop, of.horizontal.start)}});
+}
+
+// One of these for what was matched.
+template <auto Written, bool Sliced = false, bool Joined = false>
+std::optional<class_id> of_image(tensor_egraph& graph, const tensor_match& m) {
+  right_side side(graph, m);
+  const auto of = matched<Sliced, Joined>(side);
+  if (!of) return std::nullopt;
+  const std::optional<ir::value> image = Written(side.dims(), *of);
+  if (!image) return std::nullopt;
+  return side.finish(Joined ? ir::reshape(*image, side.root().shape()) : *image);
+}
+
+template <auto Written>
+void append_rules_as(const char* name, rule_table& out) {
+  for (const std::string weights : {"?w", "(broadcast_to[?b] ?w)"}) {
+    const std::string whole =
+        "(sum_windows[?v] (sum_windows[?h] (permute[?p] (reshape[?r] (matmul[?t] " + weights +
+        " ?g)))))";
+    const auto append = [&](const std::string& left, computed right) {
+      out.push_back({name, phase::improve, rounding::reassociates, left, right});
+    };
+    append(whole, of_image<Written>);
+    append("(slice[?s] " + whole + ")", of_image<Written, true>);
+    append("(slice[?s] (reshape[?q] " + whole + "))", of_image<Written, true, true>);
+  }
 }
 
 }  // namespace convolution
 
 inline rule_table convolution_rules() {
   rule_table out;
-  for (const std::string weights : {"?w", "(broadcast_to[?b] ?w)"}) {
-    const std::string whole =
-        "(sum_windows[?v] (sum_windows[?h] (permute[?p] (reshape[?r] (matmul[?t] " + weights +
-        " ?g)))))";
-    out.push_back({"transposed-convolution", phase::improve, rounding::reassociates, whole,
-                   convolution::transposed_convolution<false>});
-    out.push_back({"transposed-convolution", phase::improve, rounding::reassociates,
-                   "(slice[?s] " + whole + ")", convolution::transposed_convolution<true>});
-    out.push_back({"transposed-convolution", phase::improve, rounding::reassociates,
-                   "(slice[?s] (reshape[?q] " + whole + "))",
-                   convolution::transposed_convolution<true, true>});
-  }
+  convolution::append_rules_as<convolution::transposed>("transposed-convolution", out);
+  convolution::append_rules_as<convolution::in_phases>("convolution-in-phases", out);
   return out;
 }
 
