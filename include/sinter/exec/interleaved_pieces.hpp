@@ -26,14 +26,17 @@ class interleaved_pieces {
     std::int64_t column;
   };
 
-  /// Are these all pieces of `target`, whose other elements take the bytes of `fill`? Otherwise the
-  /// nest must write them in another way.
+  /// Has an output of this shape so few columns?
+  static bool has_columns(const shape_vector& shape) {
+    return !shape.empty() && shape.back() >= 2 && shape.back() <= most_columns;
+  }
+
+  /// Are these, of an output that has columns, all such pieces? Its other elements take the bytes
+  /// of `fill`. Otherwise the nest must write them in another way.
   bool bind(const strided_view& target, std::size_t element_size, const std::vector<piece>& pieces,
             const std::array<std::byte, 8>& fill) {
-    const shape_vector& shape = target.shape;
-    if (shape.empty() || shape.back() < 2 || shape.back() > most_columns) return false;
-    columns_ = shape.back();
-    rows_ = element_count(shape) / columns_;
+    columns_ = target.shape.back();
+    rows_ = element_count(target.shape) / columns_;
     for (const piece& each : pieces)
       if (each.source.shape.back() != 1 || element_count(each.source.shape) != rows_ ||
           !is_contiguous(each.source.shape, each.source.strides))
@@ -43,7 +46,7 @@ class interleaved_pieces {
     sources_.fill({});
     for (const piece& each : pieces)
       sources_[static_cast<std::size_t>(each.column)] = {each.source.buffer, each.source.offset};
-    for (std::size_t i = 0; i < fill_.size(); ++i) fill_[i] = fill[i % element_size];
+    fill_ = fill;
     return true;
   }
 
@@ -73,16 +76,18 @@ class interleaved_pieces {
       write<4>(memory, first, last);
   }
 
-  // In blocks, so that what is filled comes from a block, too.
+  // In blocks, so that what is filled comes from one, too.
   template <std::size_t Columns>
   void write(const run_memory& memory, std::int64_t first, std::int64_t last) const {
     const auto size = static_cast<std::int64_t>(size_);
     std::byte* const to = memory.bases[target_.buffer] + target_.offset * size;
+    std::array<std::byte, block_rows * 8> filled;
+    exec::fill(block_rows, fill_.data(), size_, filled.data());
     for (std::int64_t row = first; row < last; row += block_rows) {
       std::array<const std::byte*, Columns> from;
       for (std::size_t k = 0; k < Columns; ++k)
         from[k] = sources_[k].buffer < 0
-                      ? fill_.data()
+                      ? filled.data()
                       : memory.bases[sources_[k].buffer] + (sources_[k].offset + row) * size;
       interleave<Columns>(std::min(block_rows, last - row), from, size_,
                           to + row * columns_ * size);
@@ -93,7 +98,7 @@ class interleaved_pieces {
   std::array<place, most_columns> sources_{};
   std::int64_t rows_ = 0, columns_ = 0;
   std::size_t size_ = 0;
-  std::array<std::byte, block_rows * 8> fill_{};
+  std::array<std::byte, 8> fill_{};
 };
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -41,22 +41,18 @@ class assemble_nest {
     count_ = element_count(target_.shape);
     memory_need out;
     std::int64_t covered = 0;
-    std::vector<interleaved_pieces::piece> columns;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       strided_view block = target_;
       block.shape = at.evaluate(copies_[i].space);
       for (std::size_t axis = 0; axis < block.shape.size(); ++axis)
         block.offset += at.evaluate(nest_->pieces[i].offset[axis]) * block.strides[axis];
       covered += element_count(block.shape);
-      if (!block.shape.empty())
-        columns.push_back({at.view(nest_->pieces[i].source),
-                           at.evaluate(nest_->pieces[i].offset[block.shape.size() - 1])});
       out.include(pieces_[i].bind(at, &block));
     }
     // The pieces of a concat cover everything; what a pad leaves is filled first, if its piece
     // cannot fill it.
     has_rest_ = covered < count_;
-    interleaves_ = interleaved_.bind(target_, size_, columns, fill_);
+    interleaves_ = bind_interleaved(at);
     fills_ = has_rest_ && (pieces_.size() != 1 ||
                            !pieces_[0].fill_around(target_.offset, count_, {fill_.data(), size_}));
     return out;
@@ -94,6 +90,15 @@ class assemble_nest {
   }
 
  private:
+  bool bind_interleaved(const binding& at) {
+    if (!interleaved_pieces::has_columns(target_.shape)) return false;
+    std::vector<interleaved_pieces::piece> columns;
+    for (const planning::piece& piece : nest_->pieces)
+      columns.push_back(
+          {at.view(piece.source), at.evaluate(piece.offset[target_.shape.size() - 1])});
+    return interleaved_.bind(target_, size_, columns, fill_);
+  }
+
   const planning::nest* nest_;
   int buffer_;
   std::deque<planning::nest> copies_;  // a deque: the pieces keep references

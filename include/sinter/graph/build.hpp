@@ -233,17 +233,23 @@ constexpr value windows(value x, int axis, dim size, std::int64_t stride = 1,
   return {x.owner, append(*x.owner, op::windows, in, attributes, span<const dim>(&size, 1))};
 }
 
-/// Puts step - 1 zeros behind every element along `axis`. As a matrix [elements up to and with the
-/// axis, elements behind it] that is padding of the rows, which needs no extra axis and leaves
-/// movement only.
+/// x as a matrix [elements up to and with the axis, elements behind it].
+constexpr value split_behind(value x, int axis) {
+  dim_table& dims = x.owner->dims;
+  dim rows(1), columns(1);
+  for (int i = 0; i <= axis; ++i) rows = dims.mul(rows, x.extent(i));
+  for (int i = axis + 1; i < x.rank(); ++i) columns = dims.mul(columns, x.extent(i));
+  return reshape(x, {rows, columns});
+}
+
+/// Puts step - 1 zeros behind every element along `axis`. Of a matrix that is padding of the rows,
+/// which needs no extra axis and leaves movement only.
 constexpr value spread(value x, int axis, std::int64_t step) {
   dim_table& dims = x.owner->dims;
   symbolic_shape shape = x.shape();
-  dim rows(1), columns(1);
-  for (int i = 0; i <= axis; ++i) rows = dims.mul(rows, shape[i]);
-  for (int i = axis + 1; i < x.rank(); ++i) columns = dims.mul(columns, shape[i]);
-  const value matrix = reshape(x, {rows, columns});
-  const value padded = pad(matrix, {dim(0), dim(0)}, {dim(0), dims.mul(columns, dim(step - 1))});
+  const value matrix = split_behind(x, axis);
+  const value padded =
+      pad(matrix, {dim(0), dim(0)}, {dim(0), dims.mul(matrix.extent(1), dim(step - 1))});
   shape[axis] = dims.mul(shape[axis], dim(step));
   return reshape(padded, shape);
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -138,14 +139,14 @@ class cut_enumeration {
 
   // Of the ways to read the value, that which takes least to make.
   void estimate_choice(int choice) {
-    double least = 0;
+    double least = std::numeric_limits<double>::infinity();
     for (const form& way : g_[choice].forms) {
       const int made = resolve_way(g_, g_[choice], way).base;
       double takes = best_[static_cast<std::size_t>(made)];
       // Not computed by a nest that has cuts: what its first operand takes.
       if (const auto& operands = g_[made].forms[0].operands; takes == 0 && !operands.empty())
         takes = best_[static_cast<std::size_t>(operands[0])];
-      least = &way == &g_[choice].forms[0] ? takes : std::min(least, takes);
+      least = std::min(least, takes);
     }
     best_[static_cast<std::size_t>(choice)] = least;
     users_[static_cast<std::size_t>(choice)] =

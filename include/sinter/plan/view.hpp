@@ -84,11 +84,9 @@ inline resolved_view resolve(const value_graph& g, int value, bool copies = fals
 inline resolved_view resolve_way(const value_graph& g, const value_class& choice, const form& way) {
   const int operand = way.operands[0];
   if (operand == choice.stands_for) return {operand, {}, {}};
-  resolved_view out{operand, {view_step_of(g, choice, way)}, {way.node}};
-  resolved_view below = resolve(g, operand);
-  out.base = below.base;
-  out.steps.insert(out.steps.end(), below.steps.begin(), below.steps.end());
-  out.nodes.insert(out.nodes.end(), below.nodes.begin(), below.nodes.end());
+  resolved_view out = resolve(g, operand);
+  out.steps.insert(out.steps.begin(), view_step_of(g, choice, way));
+  out.nodes.insert(out.nodes.begin(), way.node);
   return out;
 }
 

@@ -138,16 +138,13 @@ inline std::optional<ir::value> interleaved(const std::vector<std::optional<ir::
       ++(there.empty() ? before : behind);
   }
   if (there.empty()) return std::nullopt;
-  ir::graph& g = *there[0].owner;
+  ir::dim_table& dims = there[0].owner->dims;
   symbolic_shape shape = there[0].shape();
-  const auto extents = std::span(shape.begin(), shape.end());
-  const std::size_t columns_from = static_cast<std::size_t>(axis) + 1;
-  const dim rows = product_of(g, extents.first(columns_from)),
-            columns = product_of(g, extents.subspan(columns_from));
-  for (ir::value& part : there) part = ir::reshape(part, {rows, columns});
-  const ir::value matrix = ir::pad(ir::concat(there, 1), {dim(0), g.dims.mul(dim(before), columns)},
-                                   {dim(0), g.dims.mul(dim(behind), columns)});
-  shape[axis] = g.dims.mul(shape[axis], dim(static_cast<std::int64_t>(parts.size())));
+  for (ir::value& part : there) part = ir::split_behind(part, axis);
+  const dim columns = there[0].extent(1);
+  const ir::value matrix = ir::pad(ir::concat(there, 1), {dim(0), dims.mul(dim(before), columns)},
+                                   {dim(0), dims.mul(dim(behind), columns)});
+  shape[axis] = dims.mul(shape[axis], dim(static_cast<std::int64_t>(parts.size())));
   return ir::reshape(matrix, shape);
 }
 
