@@ -11,10 +11,10 @@
 
 namespace sinter::inline SINTER_ABI::exec {
 
-/// Do steady streams gain, too, which the hardware follows by itself? On Intel's servers it keeps
-/// few lines in flight, and fetches none that are only written (Xeon, two cores of Sapphire Rapids:
-/// relu(x + b) over twice 8 MB takes 0.9 instead of 1.2 ms, over twice 64 MB 13.5 instead of 16.8).
-/// AMD's lose a tenth (EPYC, Zen 5). Intel's other processors were not measured.
+/// Do several steady streams gain, too, which the hardware follows by itself? On Intel's servers it
+/// keeps few lines in flight, and fetches none that are only written (Xeon, two cores of Sapphire
+/// Rapids: relu(x + b) over twice 8 MB takes 0.9 instead of 1.2 ms, over twice 64 MB 13.5 instead
+/// of 16.8). AMD's lose a tenth (EPYC, Zen 5). Intel's other processors were not measured.
 inline bool streams_gain_from_fetching() { return this_family() == processor_family::intel; }
 
 /// Asks for the lines of so many bytes. Line by line, most instructions would be the loop's.
@@ -25,6 +25,19 @@ inline bool streams_gain_from_fetching() { return this_family() == processor_fam
 
 /// How far ahead of steady streams lines are asked for, in bytes.
 inline constexpr std::int64_t stream_distance = 4096;
+
+/// Asks for what lies so many bytes behind the next `Bytes` from here.
+template <std::size_t Bytes>
+[[gnu::always_inline]] inline void fetch_ahead(const void* from, std::int64_t ahead) {
+  fetch_lines(static_cast<const std::byte*>(from) + ahead, std::int64_t{Bytes});
+}
+
+/// Are so many elements, which are read once, more than L1 keeps? What it has takes 1.3 times as
+/// long if each line is asked for.
+template <class T>
+bool is_past_level1(std::int64_t count) {
+  return count * static_cast<std::int64_t>(sizeof(T)) >= 64 << 10;
+}
 
 /// What a kernel asks for while it walks a row. The places stay in memory: kernels need all
 /// registers that there are for their operands.

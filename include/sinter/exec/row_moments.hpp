@@ -48,7 +48,7 @@ template <Floating T>
 inline constexpr std::int64_t most_sampled = moments_sample * lanes<T>;
 template <Floating T>
 [[gnu::always_inline]] inline simd<T> sampled_sum(std::int64_t n, const T* x) {
-  if (n < most_sampled<T>) return reduce_to_register<monoid::sum, T>(n, x);
+  if (n < most_sampled<T>) return reduce_to_register<monoid::sum>(n, x);
   block_accumulators<monoid::sum, T> sums;
 #pragma GCC unroll 4
   for (std::size_t u = 0; u < moments_sample; ++u)
