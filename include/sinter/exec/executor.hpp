@@ -60,6 +60,8 @@ class executor {
       else
         given_.push_back({b.place, static_cast<std::size_t>(b.number), i});
     }
+    for (const planning::nest& nest : plan.nests)
+      if (nest.kind == planning::nest_kind::alias) add_named(nest.stores[0].buffer);
   }
 
   executor(const executor&) = delete;
@@ -155,7 +157,7 @@ class executor {
           assert(b.number < prepared.size());
           bases_[b.buffer] = prepared[b.number];
           break;
-        case planning::place::arena: break;  // is the executor's own
+        case planning::place::arena: bases_[b.buffer] = arena_.data() + b.number; break;
       }
     }
     const run_memory memory{bases_.data(), threads_.data(), thread_bytes_, shared_.data()};
@@ -210,9 +212,16 @@ class executor {
   // A buffer that lies where the call says.
   struct given_buffer {
     planning::place place;
-    std::size_t number;  // of the argument, output or prepared value
+    std::size_t number;  // of the argument, output or prepared value; an offset in the arena
     std::size_t buffer;  // of the plan
   };
+
+  // What an alias nest may make the name of an argument begins each call as a part of the arena.
+  void add_named(int buffer) {
+    const auto index = static_cast<std::size_t>(buffer);
+    const planning::buffer& b = plan_->buffers[index];
+    if (b.place == planning::place::arena) given_.push_back({b.place, b.offset, index});
+  }
 
   template <class Nest, class... Parts>
   void add_nest(Parts&&... parts) {
@@ -288,7 +297,7 @@ class executor {
   const kernel_table* kernels_;
   exec::binding binding_;
   std::vector<std::unique_ptr<bound_nest>> nests_;  // in place: nests refer to parts of themselves
-  std::vector<given_buffer> given_;                 // the others lie in the arena
+  std::vector<given_buffer> given_;                 // the others stay in the arena
   std::vector<std::byte*> bases_;
   storage arena_, threads_, shared_;
   memory_need need_;

@@ -11,15 +11,19 @@ namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
-// A vector over the channels (or one element for all of them), ready to meet x [n, channels, ...].
-constexpr ir::value per_channel(handle x, ir::op code, handle parameter) {
+// A vector over the channels of x [n, channels, ...], or one element for all of them, under the
+// shape in which it meets them.
+constexpr ir::value per_channel(handle x, ir::op code, handle parameter,
+                                const ir::symbolic_shape& shape) {
   if (parameter.rank() != 1) fail(parameter, code, ir::fault_kind::wrong_rank, parameter.rank(), 1);
   if (x.graph().failed()) return x.node;
-  const ir::dim channels = x.node.extent(1);
+  return ir::reshape(ir::broadcast_to(parameter.node, {x.node.extent(1)}), shape);
+}
+constexpr ir::value per_channel(handle x, ir::op code, handle parameter) {
   ir::symbolic_shape shape =
       ir::symbolic_shape::filled(static_cast<std::size_t>(x.rank() - 1), ir::dim(1));
-  shape[0] = channels;
-  return ir::reshape(ir::broadcast_to(parameter.node, {channels}), shape);
+  shape[0] = x.node.extent(1);
+  return per_channel(x, code, parameter, shape);
 }
 
 constexpr handle scaled(handle x, ir::value normal, ir::op code, handle gamma, handle beta) {
@@ -38,24 +42,38 @@ struct group_norm_function {
     sink(ir::bits_of(eps));
   }
   constexpr handle operator()(handle x) const {
+    const ir::value normal = normalised(x);
+    return x.graph().failed() ? x : handle(ir::reshape(normal, x.node.shape()));
+  }
+  // Scaled and shifted before the channels are together again: in one space, the sums and products
+  // of the gradient are one nest.
+  constexpr handle operator()(handle x, handle gamma, handle beta) const {
+    const ir::value normal = normalised(x);
+    if (x.graph().failed()) return x;
+    const ir::symbolic_shape grouped = {normal.extent(1), normal.extent(2), ir::dim(1)};
+    const ir::value scale = per_channel(x, code, gamma, grouped),
+                    shift = per_channel(x, code, beta, grouped);
+    return x.graph().failed() ? x : handle(ir::reshape(normal * scale + shift, x.node.shape()));
+  }
+
+ private:
+  // As [n, groups, channels of a group, the rest].
+  constexpr ir::value normalised(handle x) const {
     if (x.rank() < 2) fail(x, code, ir::fault_kind::wrong_rank, x.rank(), 2);
     if (groups < 1) fail(x, code, ir::fault_kind::bad_option, groups, 1);
-    if (x.graph().failed()) return x;
+    if (x.graph().failed()) return x.node;
     const ir::dim channels = x.node.extent(1);
     if (channels.is_constant() && channels.constant() % groups != 0)
       fail(x, code, ir::fault_kind::not_divisible, channels.constant(), groups);
-    if (x.graph().failed()) return x;
+    if (x.graph().failed()) return x.node;
     ir::dim_table& dims = x.graph().dims;
-    ir::dim size = dims.floor_div(channels, ir::dim(groups));
-    for (int axis = 2; axis < x.rank(); ++axis) size = dims.mul(size, x.node.extent(axis));
-    const ir::value grouped = ir::reshape(x.node, {x.node.extent(0), ir::dim(groups), size});
-    const ir::value normal{x.node.owner,
-                           ir::append(x.graph(), code, {grouped.id}, {4, ir::bits_of(eps)})};
-    return x.graph().failed() ? x : handle(ir::reshape(normal, x.node.shape()));
-  }
-  constexpr handle operator()(handle x, handle gamma, handle beta) const {
-    const handle normal = (*this)(x);
-    return x.graph().failed() ? x : scaled(x, normal.node, code, gamma, beta);
+    ir::dim rest(1);
+    for (int axis = 2; axis < x.rank(); ++axis) rest = dims.mul(rest, x.node.extent(axis));
+    const ir::value grouped = ir::reshape(
+        x.node,
+        {x.node.extent(0), ir::dim(groups), dims.floor_div(channels, ir::dim(groups)), rest});
+    constexpr std::int64_t last_two = 0b1100;
+    return {x.node.owner, ir::append(x.graph(), code, {grouped.id}, {last_two, ir::bits_of(eps)})};
   }
 };
 
