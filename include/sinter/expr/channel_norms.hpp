@@ -11,23 +11,26 @@ namespace sinter::inline SINTER_ABI {
 
 namespace detail {
 
-// A vector over the channels of x [n, channels, ...], or one element for all of them, under the
-// shape in which it meets them.
+// The shape in which a vector over the channels meets x [n, channels, ...].
+constexpr ir::symbolic_shape shape_of_channels(handle x) {
+  ir::symbolic_shape shape =
+      ir::symbolic_shape::filled(static_cast<std::size_t>(x.rank() - 1), ir::dim(1));
+  shape[0] = x.node.extent(1);
+  return shape;
+}
+
+// A vector over the channels of x, or one element for all of them, under such a shape.
 constexpr ir::value per_channel(handle x, ir::op code, handle parameter,
                                 const ir::symbolic_shape& shape) {
   if (parameter.rank() != 1) fail(parameter, code, ir::fault_kind::wrong_rank, parameter.rank(), 1);
   if (x.graph().failed()) return x.node;
   return ir::reshape(ir::broadcast_to(parameter.node, {x.node.extent(1)}), shape);
 }
-constexpr ir::value per_channel(handle x, ir::op code, handle parameter) {
-  ir::symbolic_shape shape =
-      ir::symbolic_shape::filled(static_cast<std::size_t>(x.rank() - 1), ir::dim(1));
-  shape[0] = x.node.extent(1);
-  return per_channel(x, code, parameter, shape);
-}
 
-constexpr handle scaled(handle x, ir::value normal, ir::op code, handle gamma, handle beta) {
-  const ir::value scale = per_channel(x, code, gamma), shift = per_channel(x, code, beta);
+constexpr handle scaled(handle x, ir::value normal, ir::op code, handle gamma, handle beta,
+                        const ir::symbolic_shape& shape) {
+  const ir::value scale = per_channel(x, code, gamma, shape),
+                  shift = per_channel(x, code, beta, shape);
   return x.graph().failed() ? x : handle(normal * scale + shift);
 }
 
@@ -50,10 +53,9 @@ struct group_norm_function {
   constexpr handle operator()(handle x, handle gamma, handle beta) const {
     const ir::value normal = normalised(x);
     if (x.graph().failed()) return x;
-    const ir::symbolic_shape grouped = {normal.extent(1), normal.extent(2), ir::dim(1)};
-    const ir::value scale = per_channel(x, code, gamma, grouped),
-                    shift = per_channel(x, code, beta, grouped);
-    return x.graph().failed() ? x : handle(ir::reshape(normal * scale + shift, x.node.shape()));
+    const handle y =
+        scaled(x, normal, code, gamma, beta, {normal.extent(1), normal.extent(2), ir::dim(1)});
+    return x.graph().failed() ? x : handle(ir::reshape(y.node, x.node.shape()));
   }
 
  private:
@@ -91,16 +93,18 @@ struct batch_norm_function {
     const std::int64_t all_but_channels = ir::all_axes(x.node) & ~std::int64_t{2};
     const ir::value normal{x.node.owner, ir::append(x.graph(), code, {x.node.id},
                                                     {all_but_channels, ir::bits_of(eps)})};
-    return x.graph().failed() ? x : scaled(x, normal, code, gamma, beta);
+    return x.graph().failed() ? x : scaled(x, normal, code, gamma, beta, shape_of_channels(x));
   }
   constexpr handle operator()(handle x, handle mean, handle variance, handle gamma,
                               handle beta) const {
     if (x.rank() < 2) fail(x, code, ir::fault_kind::wrong_rank, x.rank(), 2);
     if (x.graph().failed()) return x;
-    const ir::value centre = per_channel(x, code, mean), spread = per_channel(x, code, variance);
+    const ir::symbolic_shape shape = shape_of_channels(x);
+    const ir::value centre = per_channel(x, code, mean, shape),
+                    spread = per_channel(x, code, variance, shape);
     if (x.graph().failed()) return x;
     const ir::value normal = (x.node - centre) * ir::unary(ir::op::rsqrt, spread + eps);
-    return scaled(x, normal, code, gamma, beta);
+    return scaled(x, normal, code, gamma, beta, shape);
   }
 };
 
