@@ -235,10 +235,23 @@ inline std::vector<rule_case> reduction_cases() {
          const value row = c.arg({c.a, 1});
          return sides{sum(x * row, 2), sum(x, 2) * row};
        }},
-      {"known-sum-row-factor",
+      {"sum-row-factor",
        [](g& c, value x, value y) {
          const value row = c.arg({c.a, 1});
          return sides{sum(x * (y * row), 2), sum(x * y, 2) * row};
+       }},
+      {"sum-row-factor",
+       [](g& c, value, value) {
+         const value x = c.arg({c.m, c.a}), y = c.arg({c.m, c.a}), row = c.arg({1, c.a});
+         return sides{sum(x * (y * row), 1), sum(x * y, 1) * row};
+       }},
+      {"sum-of-terms",
+       [](g&, value x, value y) {
+         return sides{sum(x + y, 2), sum(x, 2) + sum(y, 2)};
+       }},
+      {"sum-of-terms",
+       [](g&, value x, value y) {
+         return sides{sum(x - y, 1), sum(x, 1) - sum(y, 1)};
        }},
       {"sum-neg",
        [](g&, value x, value) {

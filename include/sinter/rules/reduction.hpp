@@ -85,8 +85,14 @@ inline rule_table reduction_rules() {
       {"sum-scaled", improve, reassociates, "(reduce_sum[?p] (div ?x ?s))", sum_scalar<op::div>},
       {"sum-row-factor", improve, reassociates, "(reduce_sum[?p] (mul ?x (broadcast_to[?q] ?s)))",
        sum_row_factor},
-      {"known-sum-row-factor", improve, reassociates,
-       "(reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s))))", known_sum_row_factor},
+      {"sum-row-factor", improve, reassociates,
+       "(reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s))))", sum_row_factor_of_product},
+      tensor_rule("sum-of-terms", improve, reassociates, "(reduce_sum[?p] (add ?x ?y))",
+                  sum_of_terms<op::add>)
+          .searched_fully(),
+      tensor_rule("sum-of-terms", improve, reassociates, "(reduce_sum[?p] (sub ?x ?y))",
+                  sum_of_terms<op::sub>)
+          .searched_fully(),
       {"sum-of-shifted", improve, reassociates, "(reduce_sum[?p] (add ?x (broadcast_to[?q] ?s)))",
        sum_of_shifted<op::add>},
       {"sum-of-shifted", improve, reassociates, "(reduce_sum[?p] (sub ?x (broadcast_to[?q] ?s)))",

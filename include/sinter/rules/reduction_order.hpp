@@ -79,8 +79,7 @@ std::optional<class_id> sum_of_shifted(tensor_egraph& graph, const tensor_match&
   const ir::value x = side["?x"], s = side["?s"];
   const std::int64_t mask = side.attribute("?p");
   if (!is_floating(x.type()) || x.rank() == 0 || s.rank() != x.rank()) return std::nullopt;
-  const auto known =
-      graph.lookup(static_cast<std::uint16_t>(op::reduce_sum), m.payload("?p"), {m["?x"]});
+  const auto known = known_sum(graph, m, m["?x"]);
   if (!known) return std::nullopt;
   dim count(1);
   for (int i = 0; i < s.rank(); ++i) {

@@ -140,16 +140,75 @@ inline std::optional<class_id> sum_row_factor(tensor_egraph& graph, const tensor
   return times_row(side, side["?x"]);
 }
 
+// The sum of the class along the axes of ?p, if it is known.
+inline std::optional<class_id> known_sum(const tensor_egraph& graph, const tensor_match& m,
+                                         class_id of) {
+  return graph.lookup(static_cast<std::uint16_t>(op::reduce_sum), m.payload("?p"), {of});
+}
+
 // (reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s)))) where the sum of ?x times ?y is known
-// anyway, as the gradient of the scale behind a norm. (In all orders, a transformer's training step
-// has so many sums that its plan is no longer proved.)
-inline std::optional<class_id> known_sum_row_factor(tensor_egraph& graph, const tensor_match& m) {
-  const auto product = graph.lookup(static_cast<std::uint16_t>(op::mul), 0, {m["?x"], m["?y"]});
-  if (!product || !graph.lookup(static_cast<std::uint16_t>(op::reduce_sum), m.payload("?p"),
-                                {graph.find(*product)}))
-    return std::nullopt;
+// anyway, as the gradient of the scale behind a norm, or goes down columns: two such sums may
+// differ in these factors alone, as those of a batch norm that is written out, and no nest makes
+// several of them. (Of rows, too, a transformer's training step has so many sums that its plan is
+// no longer proved.)
+inline std::optional<class_id> sum_row_factor_of_product(tensor_egraph& graph,
+                                                         const tensor_match& m) {
   right_side side(graph, m);
-  return times_row(side, side.term(*product));
+  const ir::value x = side["?x"], y = side["?y"];
+  const int last = side.root().rank() - 1;
+  const bool along_rows = last >= 0 && ir::has_axis(side.attribute("?p"), last);
+  const auto product = graph.lookup(static_cast<std::uint16_t>(op::mul), 0, {m["?x"], m["?y"]});
+  if (along_rows && !(product && known_sum(graph, m, graph.find(*product)))) return std::nullopt;
+  return times_row(side, product ? side.term(*product) : x * y);
+}
+
+// Does the class repeat one value along the axes of `mask`?
+inline bool is_repeated(const tensor_egraph& graph, class_id id, std::int64_t mask) {
+  if (is_scalar(graph, id)) return true;
+  for (const eqsat::enode_view& node : graph.nodes(id)) {
+    if (node.op != static_cast<std::uint16_t>(op::broadcast_to)) continue;
+    const symbolic_shape& row = shape_of(graph, node.children[0]);
+    bool repeats = row.size() == shape_of(graph, id).size();
+    for (std::size_t i = 0; repeats && i < row.size(); ++i)
+      repeats = !ir::has_axis(mask, static_cast<int>(i)) || is_one(row[i]);
+    if (repeats) return true;
+  }
+  return false;
+}
+
+// Is the sum of the class known, or that of what it scales and shifts along whole rows? Gradients
+// of norms take four steps to the derivative and the input.
+inline bool follows_from_known_sums(const tensor_egraph& graph, const tensor_match& m, class_id id,
+                                    std::int64_t mask, int depth = 4) {
+  if (known_sum(graph, m, id)) return true;
+  if (depth == 0) return false;
+  const auto follows = [&](class_id part) {
+    return follows_from_known_sums(graph, m, graph.find(part), mask, depth - 1);
+  };
+  const auto repeats = [&](class_id part) { return is_repeated(graph, graph.find(part), mask); };
+  for (const eqsat::enode_view& node : graph.nodes(id)) {
+    const auto code = static_cast<op>(node.op);
+    if (code == op::neg && follows(node.children[0])) return true;
+    if (code != op::mul && code != op::add && code != op::sub) continue;
+    const class_id a = node.children[0], b = node.children[1];
+    if (repeats(b) && follows(a)) return true;
+    if (code != op::sub && repeats(a) && follows(b)) return true;
+    if (code != op::mul && follows(a) && follows(b)) return true;
+  }
+  return false;
+}
+
+// (reduce_sum[?p] (add ?x ?y)) or sub where both sums follow from sums that are known anyway.
+template <op Code>
+std::optional<class_id> sum_of_terms(tensor_egraph& graph, const tensor_match& m) {
+  right_side side(graph, m);
+  const ir::value x = side["?x"], y = side["?y"];
+  const std::int64_t mask = side.attribute("?p");
+  if (!is_floating(x.type()) || !(x.shape() == y.shape())) return std::nullopt;
+  for (std::string_view term : {"?x", "?y"})
+    if (!follows_from_known_sums(graph, m, side.class_of(term), mask)) return std::nullopt;
+  return side.finish(ir::elementwise(
+      Code, {ir::reduce(op::reduce_sum, x, mask), ir::reduce(op::reduce_sum, y, mask)}));
 }
 
 }  // namespace sinter::inline SINTER_ABI::rules::reduction
