@@ -92,7 +92,7 @@ class candidate_cost {
       const double all = traffic(base);
       memory += c.kind == nest_kind::gather ? std::min(all, traffic(c.root)) : all;
     }
-    for (int out : c.outputs) memory += traffic(out);
+    for (int out : c.outputs) memory += written_share * traffic(out);
     double work = work_of(c);
     if (const int shared = shared_products(c); shared > 0) {
       const cut& inside = c.parts.empty() ? c.inside : part(c.parts[0]).inside;

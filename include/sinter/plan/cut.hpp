@@ -9,6 +9,7 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -368,16 +369,23 @@ class cut_enumeration {
     return count;
   }
 
+  // Do two cuts compute the same values from the same ones? Then they differ in forms.
+  static bool are_alike(const cut& a, const cut& b) {
+    constexpr auto number = &std::pair<int, int>::first;
+    return a.inner_axes == b.inner_axes && a.leaves == b.leaves &&
+           std::ranges::equal(a.body, b.body, {}, number, number);
+  }
+
   // Keeps the cuts that matter: one that computes nothing but the last op ("store the operands"),
-  // the largest region (fewest values stored), and for the rest the cheapest. The estimate favours
-  // what shares work, so the largest region, which pays off only when it meets its other half
-  // further up, must not depend on it.
+  // the largest region (fewest values stored), and for the rest the cheapest, of those that are
+  // alike one. The estimate favours what shares work, so the largest region, which pays off only
+  // when it meets its other half further up, must not depend on it.
   void keep_best(std::vector<cut>& found, std::size_t limit) const {
     std::ranges::stable_sort(found, {}, &cut::cost);
     std::vector<cut> kept;
     const auto keep = [&](cut& c) {
       for (const cut& k : kept)
-        if (k.body == c.body && k.leaves == c.leaves && k.inner_axes == c.inner_axes) return;
+        if (are_alike(k, c)) return;
       kept.push_back(c);
     };
     const auto plain =
