@@ -43,8 +43,7 @@ class budget_search {
         bytes_(static_cast<std::size_t>(nests.goals()), 0) {
     const value_graph& g = nests.values();
     for (int v = 0; v < g.size(); ++v)
-      if (!alive_[v].is_output && !g[v].fixed)
-        bytes_[at(v)] = g[v].elements * static_cast<double>(size_of(g[v].type));
+      if (!alive_[v].is_output && !g[v].fixed) bytes_[at(v)] = g[v].bytes();
   }
 
   /// Tries selections, at most 48; peak_of(selection) makes the plan and says how many bytes its

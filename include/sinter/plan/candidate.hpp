@@ -447,10 +447,10 @@ class candidate_enumeration {
   void add_extra_outputs() {
     const std::size_t count = candidates_.size();
     for (std::size_t i = 0; i < count; ++i) {
-      const candidate alone = candidates_[i];
-      const value_class& root = g_[alone.root];
+      const candidate& alone = candidates_[i];  // until others are added
       if (alone.kind != nest_kind::tile && alone.kind != nest_kind::matmul) continue;
       if (alone.reordered) continue;
+      const value_class& root = g_[alone.root];
       std::vector<int> all, spread, alike;
       for (const auto& [v, f] : alone.inside.body) {
         const form& each = g_[v].forms[static_cast<std::size_t>(f)];
@@ -462,19 +462,19 @@ class candidate_enumeration {
           if (g_[v].shape == root.shape) alike.push_back(v);
         }
       }
-      add_with(alone, all);
-      if (bytes_of(root) <= g_.machine().l2_bytes) continue;
-      if (spread.size() < all.size()) add_with(alone, spread);
-      if (alike.size() < all.size()) add_with(alone, alike);
+      add_with(i, all);
+      if (root.bytes() <= g_.machine().l2_bytes) continue;
+      if (spread.size() < all.size()) add_with(i, spread);
+      if (alike.size() < all.size()) add_with(i, alike);
     }
   }
-  static double bytes_of(const value_class& v) {
-    return v.elements * static_cast<double>(size_of(v.type));
-  }
   bool is_wanted(int v) const { return is_goal(v) && !is_source(g_[v]); }
-  void add_with(candidate c, const std::vector<int>& more) {
+  // Candidate i, which has one output, with these as well.
+  void add_with(std::size_t i, const std::vector<int>& more) {
+    if (more.empty() || candidates_[i].outputs.size() + more.size() > most_outputs) return;
+    candidate c = candidates_[i];
     c.outputs.insert(c.outputs.end(), more.begin(), more.end());
-    if (!more.empty() && c.outputs.size() <= most_outputs) candidates_.push_back(std::move(c));
+    candidates_.push_back(std::move(c));
   }
 
   const value_graph& g_;

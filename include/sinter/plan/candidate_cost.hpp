@@ -75,12 +75,8 @@ class candidate_cost {
     return work;
   }
 
-  double bytes_of(int value) const {
-    return g_[value].elements * static_cast<double>(size_of(g_[value].type));
-  }
-
   double traffic(int value) const {
-    const double bytes = bytes_of(value);
+    const double bytes = g_[value].bytes();
     return bytes * byte_cost(bytes, machine_);
   }
 

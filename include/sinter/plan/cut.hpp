@@ -345,7 +345,7 @@ class cut_enumeration {
     for (int leaf : c.leaves) {
       if (g_[leaf].scalar()) continue;
       const int base = base_[static_cast<std::size_t>(leaf)];
-      const double bytes = g_[base].elements * static_cast<double>(size_of(g_[base].type));
+      const double bytes = g_[base].bytes();
       const bool given = g_[base].find(ir::op::argument) != nullptr || g_[base].fixed;
       cost += bytes * byte_cost(bytes, g_.machine()) * (given ? 1 : 2);
       // Area flow (Manohararajah et al. 2006): making the leaf is shared among those who use it.

@@ -37,8 +37,7 @@ class lifetimes {
       for (int out : c.outputs) {
         if (nest_of[at(out)] != number || !order.needs(out)) continue;
         ranges_[at(out)].written = i;
-        if (c.kind != nest_kind::alias && !g[out].fixed)
-          ranges_[at(out)].bytes = g[out].elements * static_cast<double>(size_of(g[out].type));
+        if (c.kind != nest_kind::alias && !g[out].fixed) ranges_[at(out)].bytes = g[out].bytes();
       }
       for (int r : c.reads) ranges_[at(r)].reads.push_back(i);
     }

@@ -233,7 +233,7 @@ class prologue_finder {
   double making(int value, int depth) const {
     const value_class& v = g_[value];
     if (is_leaf(value) || depth == 0) return 0;
-    const double bytes = v.elements * static_cast<double>(size_of(v.type));
+    const double bytes = v.bytes();
     double cost =
         g_.machine().launch + bytes * byte_cost(bytes, g_.machine()) + cuts_.estimate(value);
     if (cuts_.estimate(value) == 0)

@@ -54,6 +54,7 @@ struct value_class {
     return nullptr;
   }
   bool scalar() const { return shape.empty(); }
+  double bytes() const { return elements * static_cast<double>(size_of(type)); }
 };
 
 inline constexpr std::size_t forms_kept = 5;

@@ -65,8 +65,7 @@ std::optional<class_id> largest_of_shifted(tensor_egraph& graph, const tensor_ma
   if (!is_floating(x.type()) || x.rank() == 0 || holds(graph, m.root(), op::add))
     return std::nullopt;
   if (s.rank() != 0 && s.rank() != x.rank()) return std::nullopt;
-  for (int i = 0; i < s.rank(); ++i)
-    if (ir::has_axis(mask, i) && !is_one(s.extent(i))) return std::nullopt;
+  if (!is_one_along(s.shape(), mask)) return std::nullopt;
   const ir::value row = s.rank() == 0 ? s : ir::broadcast_to(s, side.root().shape());
   return side.finish(ir::reduce(Code, x, mask) + row);
 }
@@ -80,13 +79,10 @@ std::optional<class_id> sum_of_shifted(tensor_egraph& graph, const tensor_match&
   const std::int64_t mask = side.attribute("?p");
   if (!is_floating(x.type()) || x.rank() == 0 || s.rank() != x.rank()) return std::nullopt;
   const auto known = known_sum(graph, m, m["?x"]);
-  if (!known) return std::nullopt;
+  if (!known || !is_one_along(s.shape(), mask)) return std::nullopt;
   dim count(1);
-  for (int i = 0; i < s.rank(); ++i) {
-    if (!ir::has_axis(mask, i)) continue;
-    if (!is_one(s.extent(i))) return std::nullopt;
-    count = side.dims().mul(count, x.extent(i));
-  }
+  for (int i = 0; i < x.rank(); ++i)
+    if (ir::has_axis(mask, i)) count = side.dims().mul(count, x.extent(i));
   if (!reduces_something(side, x.shape(), mask)) return std::nullopt;
   const ir::value shift = s * ir::extent_scalar(side.terms(), x.type(), count);
   return side.finish(

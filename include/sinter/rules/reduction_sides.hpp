@@ -19,6 +19,13 @@ inline bool reduces_something(right_side& side, const symbolic_shape& shape, std
   return true;
 }
 
+// Is every axis of `mask` 1 long in the shape? Such a value is one for all that is reduced.
+inline bool is_one_along(const symbolic_shape& shape, std::int64_t mask) {
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (ir::has_axis(mask, static_cast<int>(i)) && !is_one(shape[i])) return false;
+  return true;
+}
+
 inline bool is_finite_constant(const facts& known) {
   return known.is_constant && std::isfinite(known.constant);
 }
@@ -127,8 +134,7 @@ inline std::optional<class_id> times_row(right_side& side, ir::value x) {
   const ir::value s = side["?s"];
   const std::int64_t mask = side.attribute("?p");
   if (x.rank() != s.rank() || !is_floating(x.type())) return std::nullopt;
-  for (int i = 0; i < s.rank(); ++i)
-    if (ir::has_axis(mask, i) && !is_one(s.extent(i))) return std::nullopt;
+  if (!is_one_along(s.shape(), mask)) return std::nullopt;
   if (!reduces_something(side, x.shape(), mask)) return std::nullopt;
   return side.finish(ir::reduce(op::reduce_sum, x, mask) *
                      ir::broadcast_to(s, side.root().shape()));
@@ -168,10 +174,7 @@ inline bool is_repeated(const tensor_egraph& graph, class_id id, std::int64_t ma
   for (const eqsat::enode_view& node : graph.nodes(id)) {
     if (node.op != static_cast<std::uint16_t>(op::broadcast_to)) continue;
     const symbolic_shape& row = shape_of(graph, node.children[0]);
-    bool repeats = row.size() == shape_of(graph, id).size();
-    for (std::size_t i = 0; repeats && i < row.size(); ++i)
-      repeats = !ir::has_axis(mask, static_cast<int>(i)) || is_one(row[i]);
-    if (repeats) return true;
+    if (row.size() == shape_of(graph, id).size() && is_one_along(row, mask)) return true;
   }
   return false;
 }
