@@ -24,12 +24,16 @@ sn::tensor<float, Rank> numbers(Extent... extents) {
   return out;
 }
 
-// f of x, planned with `options`.
+// f of x, planned with `options`, into `out`, one result or a tuple of them.
 template <class F, class Out, class... X>
-void add(const std::string& name, F f, sn::program_options options, Out out, X... x) {
-  const auto run = [f, options, out, x...](benchmark::State& state) mutable {
+void add(const std::string& name, F f, sn::program_options options, const Out& out, X... x) {
+  const auto run = [f, options, out = std::tuple(out), x...](benchmark::State& state) mutable {
     auto function = sn::fuse(f, options);
-    for (auto _ : state) function.into(out)(x...);
+    std::apply(
+        [&](auto&... results) {
+          for (auto _ : state) function.into(results...)(x...);
+        },
+        out);
   };
   benchmark::RegisterBenchmark(name.c_str(), run)->MeasureProcessCPUTime()->UseRealTime();
 }
@@ -82,19 +86,24 @@ void groups() {
   const auto f = [](auto x, auto q, auto k, auto v) {
     return std::tuple(sn::matmul(x, q), sn::matmul(x, k), sn::matmul(x, v));
   };
-  for (const int m : {16, 512})
-    for (const bool with : {true, false}) {
-      const auto x = numbers<2>(m, 768), w = numbers<2>(768, 768);
-      benchmark::RegisterBenchmark(
-          ("grouped/projections_" + std::to_string(m) + (with ? "/with" : "/without")).c_str(),
-          [=](benchmark::State& state) {
-            auto function = sn::fuse(f, {.nests = {.grouped = with}});
-            auto a = x, b = x, c = x;
-            for (auto _ : state) function.into(a, b, c)(x, w, w, w);
-          })
-          ->MeasureProcessCPUTime()
-          ->UseRealTime();
-    }
+  for (const int m : {16, 512}) {
+    const auto x = numbers<2>(m, 768), w = numbers<2>(768, 768);
+    compare("grouped/projections_" + std::to_string(m), {.nests = {.grouped = false}}, f,
+            std::tuple(x, x, x), x, w, w, w);
+  }
+}
+
+void sums() {
+  const auto gradients = [](auto x, auto scale, auto dy) {
+    const auto y = sn::layer_norm(x, 1);
+    return std::tuple(sn::vjp(y, dy * scale, x), sn::sum(dy * y, 0), sn::sum(dy, 0));
+  };
+  for (const int rows : {128, 4096}) {
+    const auto x = numbers<2>(rows, 1024);
+    const auto scale = numbers<1>(1024);
+    compare("sums/layer_norm_gradients_" + std::to_string(rows), {.nests = {.sums = false}},
+            gradients, std::tuple(x, scale, scale), x, scale, x);
+  }
 }
 
 // Distances from the mean, or exponentials, are needed by a reduction and by what is normalised.
@@ -162,6 +171,7 @@ int main(int argc, char** argv) {
   attention();
   groups();
   recomputation();
+  sums();
   tiles();
   instructions();
   benchmark::Initialize(&argc, argv);

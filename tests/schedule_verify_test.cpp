@@ -149,6 +149,47 @@ TEST_CASE("reductions and hints") {
                          [&](schedule& s) { s.items[0].reductions[0].partials = 1; }}});
 }
 
+TEST_CASE("sums of rows") {
+  // The first one, which the tables of stores and reductions both have.
+  const auto sum = [](schedule& s) -> sinter::planning::store& {
+    return *std::ranges::find_if(s.plan.nests[0].stores, &sinter::planning::store::summed);
+  };
+  const auto plan = [&](schedule& s) -> sinter::planning::reduction_plan& {
+    return *std::ranges::find(s.items[0].reductions, sum(s).step,
+                              &sinter::planning::reduction_plan::step);
+  };
+  check_all(
+      "rows that are summed up",
+      {{"the buffer has another number of elements", [&](schedule& s) { sum(s).summed = false; }},
+       {"the buffer has another number of elements",
+        [&](schedule& s) { s.plan.nests[0].stores[0].summed = true; }},
+       {"sums are of nests over rows", [&](schedule& s) { s.plan.nests[0].inner_axes = 0; }},
+       {"sums are of nests over rows",
+        [&](schedule& s) {
+          s.plan.nests[0].axis_order = {0, 1};
+        }},
+       {"sums are of values per element",
+        [&](schedule& s) {
+          auto& body = s.plan.nests[0].body;
+          sum(s).step =
+              static_cast<int>(std::ranges::find(body, sinter::planning::step_kind::reduce,
+                                                 &sinter::planning::step::kind) -
+                               body.begin());
+        }},
+       {"is no reduction", [&](schedule& s) { plan(s).step = 1 << 20; }},
+       {"has no plan",
+        [&](schedule& s) {
+          auto& all = s.items[0].reductions;
+          all.erase(all.begin() + (&plan(s) - all.data()));
+        }},
+       {"monoid", [&](schedule& s) { plan(s).monoid = sinter::ir::op::reduce_max; }},
+       {"block", [&](schedule& s) { plan(s).block = 0; }},
+       {"partials: ", [&](schedule& s) { ++plan(s).partials; }},
+       {"flops", [&](schedule& s) { s.items[0].flops -= 700 * 70; }}});
+  check_all("columns", {{"nothing is summed up",
+                         [](schedule& s) { s.plan.nests[0].stores[0].summed = true; }}});
+}
+
 TEST_CASE("the second value of a column stands beside the reduction of the same") {
   using sinter::planning::step_kind;
   const auto body = [](schedule& s) -> std::vector<sinter::planning::step>& {

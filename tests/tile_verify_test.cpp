@@ -61,6 +61,8 @@ std::string message_of(const lowered_plan& p) {
   return "";
 }
 
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
 // The first command of a kind, and the first of its operands.
 command& find(tile_program& p, command_kind kind) {
   for (command& c : p.commands)
@@ -224,10 +226,39 @@ TEST_CASE("corrupted commands are refused, with their place") {
                       [](tile_program& p) { operand(p, command_kind::map_reduce).index = 1; }}});
 }
 
+TEST_CASE("corrupted sums of rows are refused") {
+  check_corruptions(
+      "rows, and what they sum up to",
+      {
+          {"result: nowhere, or twice", [](tile_program& p) { p.sums[0].reduction = 9; }},
+          {"accumulator 1: result: nowhere, or twice",
+           [](tile_program& p) { p.sums[0].reduction = p.sums[1].reduction; }},
+          {"sum 1: offset: not behind",
+           [](tile_program& p) { p.reductions[index(p.sums[1].reduction)].offset += 64; }},
+          {"sum 0: buffer: there is none", [](tile_program& p) { p.sums[0].buffer = 99; }},
+          {"sum 0: buffer: no element per column", [](tile_program& p) { ++p.sums[0].offset; }},
+          {"sum 0: accumulator: no sum",
+           [](tile_program& p) {
+             bound_reduction& r = p.reductions[index(p.sums[0].reduction)];
+             r.monoid = monoid::max;
+             r.kernels = &kernels().reduction(r.monoid, r.type);
+           }},
+          {"result: nowhere, or twice", [](tile_program& p) { p.sums.pop_back(); }},
+          {"its block: over what lies behind", [](tile_program& p) { p.sums_offset += 64; }},
+          {"sums: over the slots", [](tile_program& p) { p.sums_offset = 0; }},
+      });
+  const lowered_plan& columns = plan_of("sums of columns and what follows");
+  lowered_plan broken = columns;
+  auto& map = std::get<lowered_columns>(broken.nests.front()).map;
+  map.sums.push_back({0, 0, 0});
+  map.sums_offset = map.scratch_bytes;
+  CHECK(message_of(broken).find("result: nowhere, or twice") != std::string::npos);
+}
+
 TEST_CASE("what is not written, not read or not covered is refused") {
   // Each takes a command of a sound program away.
   for (const char* name : {"layer norm", "softmax of short rows", "integers", "sum of squares",
-                           "positions and random numbers"}) {
+                           "positions and random numbers", "rows, and what they sum up to"}) {
     const lowered_plan& sound = plan_of(name);
     for (std::size_t nest = 0; nest < sound.nests.size(); ++nest) {
       const tile_program& p = std::get<lowered_tiles>(sound.nests[nest]).program;

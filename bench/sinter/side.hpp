@@ -46,6 +46,7 @@ inline sn::program_options options_without(const exclusion& x) {
                     .grouped = allows("grouped"),
                     .winograd = allows("winograd"),
                     .moments = allows("moments"),
+                    .sums = allows("sums"),
                     .recompute = allows("recompute"),
                     .without = x.nests}};
 }

@@ -167,6 +167,25 @@ inline std::vector<lowered_case> lowered_cases() {
   add(make_case(
       "logarithm of exponentials of many rows, in groups",
       [](auto x) { return sn::logsumexp(x, 0); }, noise({9000, 20})));
+  const auto summed_rows = [](auto x, auto y) {
+    const auto d = x - sn::max(x, -1, true);
+    return sn::outputs(d * y, sn::sum(d, 0), sn::sum(d * y, 0));
+  };
+  add(make_case("rows, and what they sum up to", summed_rows, noise({300, 130}),
+                noise({300, 130}, 2)));
+  add(make_case("long rows, and what they sum up to", summed_rows, noise({45, 5000}),
+                noise({45, 5000}, 2)));
+  add(make_case("short rows, and what they sum up to", summed_rows, noise({9001, 9}),
+                noise({9001, 9}, 2)));
+  add(make_case("doubles in rows, and what they sum up to", summed_rows,
+                noise(dtype::f64, {140, 150}, 1), noise(dtype::f64, {140, 150}, 2)));
+  add(make_case(
+      "rows that lie unevenly, and what they sum up to",
+      [](auto x, auto y) {
+        const auto d = sn::permute(x, {1, 0, 2}) - sn::max(y, -1, true);
+        return sn::outputs(d - sn::max(d, -1, true), sn::sum(d, {0, 1}));
+      },
+      noise({40, 23, 50}), noise({23, 40, 50}, 2)));
   add(make_case(
       "squares down columns",
       [](auto x, auto m) {

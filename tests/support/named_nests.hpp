@@ -38,6 +38,18 @@ output: %3
 %1 = softmax(%0) {axes: [1]} : f32[200, 1000]
 output: %1
 )"},
+        {"rows that are summed up", R"(%0 = argument {number: 0} : f32[700, 70]
+%1 = argument {number: 1} : f32[700, 70]
+%2 = reduce_max(%0) {axes: [1]} : f32[700, 1]
+%3 = broadcast_to(%2) : f32[700, 70]
+%4 = sub(%0, %3) : f32[700, 70]
+%5 = mul(%4, %1) : f32[700, 70]
+%6 = reduce_sum(%5) {axes: [0]} : f32[1, 70]
+%7 = reduce_sum(%4) {axes: [0]} : f32[1, 70]
+output: %5
+output: %6
+output: %7
+)"},
         {"a long row", R"(%0 = argument {number: 0} : f32[1, 100000]
 %1 = exp(%0) : f32[1, 100000]
 %2 = reduce_sum(%1) {axes: [0, 1]} : f32[1, 1]

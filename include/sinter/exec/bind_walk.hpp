@@ -155,9 +155,10 @@ inline std::int64_t rows_of_tile(const tile_program& p, std::int64_t columns, in
 }  // namespace detail
 
 /// Chooses the size of a tile. `phases` is the number of sweeps over a row, `maps` of element-wise
-/// instructions per element, `block_columns` the columns of a block (geometry::block only).
+/// instructions per element, `block_columns` the columns of a block (geometry::block only);
+/// `sums_rows`: the program has sums.
 inline void choose_tile(tile_program& p, geometry kind, int phases, int maps,
-                        std::int64_t block_columns) {
+                        std::int64_t block_columns, bool sums_rows) {
   const std::int64_t rows = std::max<std::int64_t>(1, p.axes.rows);
   const std::int64_t columns = std::max<std::int64_t>(1, p.axes.columns);
   // 1024 elements of several values stay in L1 from one micro-op to the next. A single instruction
@@ -188,7 +189,7 @@ inline void choose_tile(tile_program& p, geometry kind, int phases, int maps,
       }
       break;
     case geometry::rows:
-      p.split = rows < 8 && columns >= 32768;
+      p.split = !sums_rows && rows < 8 && columns >= 32768;
       p.chunk = columns <= 2 * elements ? columns : elements;
       p.tile_rows = p.split ? 1 : detail::rows_of_tile(p, columns, phases, maps);
       if (p.split) p.aligned_rows = false;

@@ -319,6 +319,19 @@ class step_emitter {
     return static_cast<int>(p_.reductions.size()) - 1;
   }
 
+  // Enters the sum of step i down the columns into the program; its number.
+  int add_column_sum(int i, int phase) {
+    bound_reduction reduction;
+    reduction.monoid = monoid::sum;
+    reduction.type = s_.step(i).type;
+    reduction.kernels = &kernels_.reduction(monoid::sum, reduction.type);
+    reduction.phase = phase;
+    for (const column_sum& other : p_.sums)
+      reduction.offset += bytes_of_columns(p_, p_.reductions[index(other.reduction)]);
+    p_.reductions.push_back(reduction);
+    return static_cast<int>(p_.reductions.size()) - 1;
+  }
+
   tile_schedule& s_;
   tile_program& p_;
   const kernel_table& kernels_;

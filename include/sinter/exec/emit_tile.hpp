@@ -47,7 +47,8 @@ class tile_emitter : private step_emitter {
     p_.commands.reserve(commands + 3 * steps);
     prologue_.reserve(3 * steps);
     p_.operands.reserve((commands + 3 * steps) + lists * steps * ir::region::max_leaves);
-    p_.reductions.reserve(steps);
+    p_.reductions.reserve(steps + stores);
+    p_.sums.reserve(stores);
     p_.row_steps.reserve((steps + stores) * max_rank);
     p_.row_lists.reserve(lists);
     p_.phase_lists.reserve(lists);
@@ -60,6 +61,7 @@ class tile_emitter : private step_emitter {
     p_.commands.clear();
     p_.operands.clear();
     p_.reductions.clear();
+    p_.sums.clear();
     p_.row_lists.clear();
     p_.phase_lists.clear();
     prologue_.clear();
@@ -208,7 +210,9 @@ class tile_emitter : private step_emitter {
     const bool stays = s_.keep && s_.is_kept(i);
     // Straight into the output where that can be written in place.
     for (std::size_t k = 0; k < s_.stores.size(); ++k) {
-      if (!is_full_store(k, phase) || s_.stores[k].deferred || !stores_value(k, i)) continue;
+      if (!is_full_store(k, phase) || s_.stores[k].deferred || s_.stores[k].summed ||
+          !stores_value(k, i))
+        continue;
       if (s_.request().result_is_external) {
         const location target{memory::external, value_class::full,
                               tile_places::size_byte(step.type), 0};
@@ -257,6 +261,10 @@ class tile_emitter : private step_emitter {
       if (!is_full_store(k, phase) || s_.stores[k].deferred != deferred || !stores_value(k, i))
         continue;
       const location source = full_vector(i);
+      if (s_.stores[k].summed) {
+        add_sum(k, source);
+        continue;
+      }
       if (s_.request().result_is_external) {
         // What no command computes (a load in place, a value per row) is copied there.
         const dtype type = s_.step(s_.store(k).step).type;
@@ -269,6 +277,18 @@ class tile_emitter : private step_emitter {
         continue;  // computed in place
       add(p_.commands, store_command(k), {&source, 1});
     }
+  }
+
+  // What store k sums up of this phase's tile.
+  void add_sum(std::size_t k, const location& source) {
+    const int i = s_.store(k).step;
+    command c;
+    c.kind = command_kind::reduce_columns;
+    c.type = s_.step(i).type;
+    c.target.extent = value_class::full;  // it walks every element
+    c.reduction = add_column_sum(i, s_.stores[k].phase);
+    p_.sums.push_back({c.reduction, s_.store(k).buffer, s_.stores[k].offset});
+    add(p_.commands, c, {&source, 1});
   }
 
   void emit_reduction(int i, int phase) {

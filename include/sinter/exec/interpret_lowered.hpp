@@ -56,6 +56,7 @@ class plan_interpreter {
  private:
   void run(const lowered_tiles& n) const {
     const walk& axes = n.program.axes;
+    if (!n.program.sums.empty()) return run_sums(n);
     tile_interpreter program(n.program, bases_.data());
     // A reduction over no elements gives identities; without reductions there is nothing to do.
     if (axes.rows == 0 || (axes.columns == 0 && n.program.reductions.empty())) return;
@@ -66,6 +67,38 @@ class plan_interpreter {
            column += n.columns_per_task)
         program.run_all(row, std::min(axes.rows, row + n.rows_per_task), column,
                         std::min(axes.columns, column + n.columns_per_task));
+  }
+
+  // Groups of rows with accumulators of their own, which combine in order.
+  void run_sums(const lowered_tiles& n) const {
+    const tile_program& p = n.program;
+    const auto columns = static_cast<std::size_t>(p.axes.columns);
+    const std::vector<std::vector<accumulated>> none(p.sums.size(),
+                                                     std::vector<accumulated>(columns));
+    std::vector<std::vector<accumulated>> total = none;
+    for (std::int64_t row = 0; row < p.axes.rows; row += n.rows_per_task) {
+      std::vector<std::vector<accumulated>> group = none;
+      tile_interpreter program(p, bases_.data());
+      program.set_sums(group);
+      program.begin();
+      program.run_all(row, std::min(p.axes.rows, row + n.rows_per_task), 0, p.axes.columns);
+      program.end_sums();
+      for (std::size_t i = 0; i < group.size(); ++i)
+        for (std::size_t j = 0; j < columns; ++j)
+          combine(monoid::sum, sum_type(p, i), total[i][j], group[i][j]);
+    }
+    for (std::size_t i = 0; i < total.size(); ++i) {
+      const column_sum& s = p.sums[i];
+      const dtype type = sum_type(p, i);
+      const auto size = static_cast<std::int64_t>(size_of(type));
+      for (std::size_t j = 0; j < columns; ++j)
+        write_element(type, total[i][j].value,
+                      bases_[static_cast<std::size_t>(s.buffer)] +
+                          (s.offset + static_cast<std::int64_t>(j)) * size);
+    }
+  }
+  static dtype sum_type(const tile_program& p, std::size_t sum) {
+    return p.reductions[static_cast<std::size_t>(p.sums[sum].reduction)].type;
   }
 
   // Both accumulators of rows [begin, end) of a batch; moments are distances from the shifts.

@@ -34,6 +34,17 @@ class tile_interpreter {
   }
   /// One per column of the walk, for reductions over the outer axes.
   void set_column_accumulators(std::vector<accumulated>& all) { columns_ = &all; }
+  /// Of each of the program's sums, one accumulator per column: blocks of rows go there.
+  void set_sums(std::vector<std::vector<accumulated>>& all) {
+    sums_ = &all;
+    blocks_.assign(p_.sums.size(), std::vector<element>(index_of(p_.axes.columns)));
+    block_rows_ = 0;
+  }
+  /// No row comes any more.
+  void end_sums() {
+    for (std::size_t i = 0; i < p_.sums.size(); ++i)
+      for (std::size_t column = 0; column < (*sums_)[i].size(); ++column) end_block(i, column);
+  }
   /// Shifts of all columns, and the accumulators of second values.
   void set_pair(const std::vector<element>& shifts, std::vector<accumulated>& second) {
     shifts_ = &shifts;
@@ -74,6 +85,7 @@ class tile_interpreter {
         finish(phase);
         run(p_.row_lists[phase + 1]);
       }
+      block_rows_ = (block_rows_ + height_) % column_block_rows;
     }
   }
 
@@ -105,6 +117,7 @@ class tile_interpreter {
   }
 
  private:
+  static std::size_t index_of(std::int64_t i) { return static_cast<std::size_t>(i); }
   static bool is_of(std::size_t phase, const bound_reduction& r) {
     return static_cast<std::size_t>(r.phase) == phase && r.result.valid();
   }
@@ -257,6 +270,7 @@ class tile_interpreter {
           reduce_row(c, row, [&](std::int64_t column) { return operand(c, 0, row, column); });
         return;
       case command_kind::reduce_columns:
+        if (!p_.sums.empty()) return add_to_block(c);
         return reduce_columns(
             c, are_even(p_.operands_of(c).front()),
             [&](std::int64_t row, std::int64_t column) { return operand(c, 0, row, column); });
@@ -337,6 +351,24 @@ class tile_interpreter {
         multiply_add(r.type, fused, of(ir::op::mul, sum, share), sum, squares);
     return {static_cast<double>(x.size()), shift.real, sum.real,
             checked_deviations(deviations.real, sum.real, squares.real)};
+  }
+
+  // The rows of the tile, one after the other, to what the block has summed up.
+  void add_to_block(const command& c) {
+    const auto found = std::ranges::find(p_.sums, c.reduction, &column_sum::reduction);
+    const auto sum = static_cast<std::size_t>(found - p_.sums.begin());
+    const bound_reduction& r = p_.reductions[index_of(c.reduction)];
+    for_each(value_class::full, [&](std::int64_t row, std::int64_t column) {
+      element& block = blocks_[sum][index_of(column)];
+      block = combine(r.monoid, r.type, block, operand(c, 0, row, column));
+      if ((block_rows_ + row + 1) % column_block_rows == 0) end_block(sum, index_of(column));
+    });
+  }
+  void end_block(std::size_t sum, std::size_t column) {
+    const bound_reduction& r = p_.reductions[index_of(p_.sums[sum].reduction)];
+    element& block = blocks_[sum][column];
+    combine(r.monoid, r.type, (*sums_)[sum][column], {block, 0, 1});
+    block = {};
   }
 
   // Rows in blocks, each combined before it meets the accumulator; one by one where they do not lie
@@ -421,6 +453,9 @@ class tile_interpreter {
   std::vector<std::byte> scratch_;
   std::vector<std::vector<accumulated>> accumulators_;  // by reduction and row
   std::vector<accumulated>* columns_ = nullptr;
+  std::vector<std::vector<accumulated>>* sums_ = nullptr;
+  std::vector<std::vector<element>> blocks_;  // by sum and column
+  std::int64_t block_rows_ = 0;               // before the tile at hand
   const std::vector<element>* shifts_ = nullptr;
   std::vector<accumulated>* second_ = nullptr;
   std::array<external_block, most_products> external_{};

@@ -71,4 +71,20 @@ void fill_uniform(std::int64_t key, std::int64_t stream, std::int64_t begin, std
   }
 }
 
+/// to[i] = uniform(key, stream, first + i step) for i in [0, count), as elements of a dtype, f32 or
+/// f64.
+inline void write_uniform(dtype type, std::int64_t key, std::int64_t stream, std::int64_t first,
+                          std::int64_t step, std::int64_t count, std::byte* to) {
+  const auto write = [&]<class T>(std::type_identity<T>) {
+    auto* const out = reinterpret_cast<T*>(to);
+    if (step == 1) return fill_uniform(key, stream, first, count, out);
+    for (std::int64_t i = 0; i < count; ++i)
+      fill_uniform(key, stream, first + i * step, 1, out + i);
+  };
+  if (type == dtype::f64)
+    write(std::type_identity<double>{});
+  else
+    write(std::type_identity<float>{});
+}
+
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -175,6 +175,32 @@ void column_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::
   }
 }
 
+// A block is whole registers; what stands behind its last column is added to by the identity.
+template <monoid M, Floating T>
+void block_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
+                  void* block) {
+  auto* const to = static_cast<T*>(block);
+  for_each_four_rows(
+      0, rows, [&]<int Rows>(std::int64_t row) __attribute__((always_inline)) {
+        for_each_register<Rows>(
+            columns, static_cast<const T*>(x) + row * row_stride, row_stride, identity_of<M, T>(),
+            [&](std::int64_t j, const simd<T>(&next)[std::size_t{Rows}])
+                __attribute__((always_inline)) {
+                  simd<T> sum = load<T>(to + j);
+                  for (int r = 0; r < Rows; ++r) sum = combine<M>(sum, next[r]);
+                  store<T>(to + j, sum);
+                });
+      });
+}
+
+template <monoid M, class T>
+constexpr block_reduce_function block_kernel_of() {
+  if constexpr (M == monoid::sum && Floating<T>)
+    return &block_kernel<M, T>;
+  else
+    return nullptr;
+}
+
 template <monoid M, class T>
 void combine_kernel(std::int64_t n, const void* other, void* accumulator) {
   const auto* const from = static_cast<const T*>(other);
@@ -229,7 +255,8 @@ constexpr reduction_kernels reduction_of() {
             &identity_kernel<M, accumulator_type<M, T>>,
             &finish_kernel<T, accumulator_type<M, T>>,
             sizeof(accumulator_type<M, T>),
-            lanes_of<T>()};
+            lanes_of<T>(),
+            block_kernel_of<M, T>()};
 }
 
 }  // namespace detail

@@ -82,6 +82,10 @@ using whole_rows_function = void (*)(std::int64_t rows, std::int64_t n, const vo
 /// accumulator[j] = accumulator[j] op x[i][j] over all rows i; row_stride counts elements.
 using column_reduce_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
                                         std::int64_t row_stride, void* accumulator);
+/// block[j] = block[j] op x[i][j] for all rows i, one after the other, in the dtype of the
+/// elements; `block` has room for whole lines.
+using block_reduce_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
+                                       std::int64_t row_stride, void* block);
 /// accumulator[j] = accumulator[j] op other[j] for n accumulators; `other` has seen what comes
 /// behind.
 using combine_function = void (*)(std::int64_t n, const void* other, void* accumulator);
@@ -119,6 +123,7 @@ struct reduction_kernels {
   // Elements that are combined side by side, which decides the order: those of a register; 1: one
   // after the other.
   int lanes;
+  block_reduce_function block = nullptr;  // of sums of f32 and f64
   // Of deviations: what gives their other value, the sum, and whether squares are added without
   // being rounded before.
   finish_function finish_sum = nullptr;

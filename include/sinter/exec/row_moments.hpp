@@ -253,6 +253,7 @@ constexpr reduction_kernels deviations_of() {
           &detail::moments_finish<T>,
           sizeof(moments_state),
           lanes<T>,
+          nullptr,
           &detail::moments_finish_sum<T>,
           &detail::moments_whole_rows_pair<T>,
           has_fused_multiply_add};

@@ -146,10 +146,6 @@ class column_nest {
     return round_to_lines(static_cast<std::size_t>(columns_) * sizeof(double));
   }
 
-  // Groups are combined by parts of the columns: whole lines of accumulators and results. A group
-  // costs what so many rows do; of exponentials it takes two of doubles for one of floats.
-  static constexpr std::int64_t combined_columns = 64, combining_rows = 4;
-
   // A thread's memory, cut up.
   std::byte* rest_scratch(std::byte* scratch) const {
     return scratch + round_to_lines(map_.program().scratch_bytes);
@@ -251,15 +247,15 @@ class column_nest {
                  });
     // Of elements that other threads have summed up: with 16 of them, combining [1024,1024] alone
     // takes longer than the sums.
-    const std::int64_t parts = planning::pieces_of(columns_, combined_columns);
-    const double rows = static_cast<double>(combining_rows * row_groups_);
+    const std::int64_t parts = planning::pieces_of(columns_, planning::combined_columns);
+    const double rows = static_cast<double>(planning::combining_rows * row_groups_);
     parallel_ranges(
         batch_ * parts, nest_->predicted_nanoseconds * rows / static_cast<double>(reduced_),
         [&](std::int64_t first, std::int64_t last, int thread) {
           for_each_row_of_tasks(
               first, last, parts, [&](std::int64_t b, std::int64_t part, std::int64_t end) {
-                combine_groups(memory, memory.scratch(thread), b, part * combined_columns,
-                               std::min(columns_, end * combined_columns));
+                combine_groups(memory, memory.scratch(thread), b, part * planning::combined_columns,
+                               std::min(columns_, end * planning::combined_columns));
               });
         });
   }

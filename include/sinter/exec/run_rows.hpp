@@ -66,6 +66,7 @@ class row_runner {
         for (std::size_t i = 0; i < tile_calls_; ++i) run(calls_[i], rows);
         row += rows;
         unfinished += rows;
+        tile_.sums_.end_tile(rows);
         const bool ends = ends_together_ && (row >= end || unfinished >= rows_ended_at_once);
         if (ends) end_rows(unfinished);
         if (row >= end) break;
@@ -85,6 +86,7 @@ class row_runner {
     map_reduce,
     reduce,
     reduce_pair,
+    block,
     store,
     other
   };
@@ -93,7 +95,7 @@ class row_runner {
   struct call {
     call_kind kind;
     extent rows;
-    std::uint8_t size;                // store: bytes of the element
+    std::uint8_t size;                // store, block: bytes of the element
     std::uint8_t to, result, places;  // behind the first place; how many there are
     std::uint16_t first;              // place, of the operands
     ir::run_mode mode;                // map_rows, map_steps, map_reduce
@@ -104,6 +106,7 @@ class row_runner {
       const ir::instruction* fused;
       ir::map_reduce_function map_reduce;
       const reduction_kernels* reduction;
+      const bound_reduction* sum;
       const command* source;
     };
   };
@@ -152,7 +155,8 @@ class row_runner {
       return p.operands[static_cast<std::size_t>(c.first_operand)].extent == value_class::row;
     };
     return c.kind == command_kind::map || c.kind == command_kind::map_reduce ||
-           c.kind == command_kind::reduce || (c.kind == command_kind::store && stores_rows());
+           c.kind == command_kind::reduce || c.kind == command_kind::reduce_columns ||
+           (c.kind == command_kind::store && stores_rows());
   }
 
   void make_calls() {
@@ -241,6 +245,7 @@ class row_runner {
                                        : call_kind::map_steps;
       case command_kind::map_reduce: return call_kind::map_reduce;
       case command_kind::store: return call_kind::store;
+      case command_kind::reduce_columns: return call_kind::block;
       default: return call_kind::reduce;
     }
   }
@@ -296,6 +301,10 @@ class row_runner {
     if (c.kind == command_kind::map_reduce) {
       out.to = add_place(out, c.target);
       out.mode = c.mode, out.map_reduce = c.reducing;
+    } else if (c.kind == command_kind::reduce_columns) {
+      out.size = static_cast<std::uint8_t>(size_of(r.type));
+      out.sum = &r;
+      return;
     } else {
       out.reduction = r.kernels;
       if (r.sum.valid()) out.kind = call_kind::reduce_pair, out.to = add_place(out, r.sum);
@@ -319,6 +328,8 @@ class row_runner {
     if (c.kind == call_kind::reduce_pair)
       return c.reduction->whole_rows_pair(rows, c.count, at[0], steps[0],
                                           {at[c.result], steps[c.result], at[c.to], steps[c.to]});
+    if (c.kind == call_kind::block)
+      return tile_.sums_.add(*c.sum, tile_.column_, c.count, rows, at[0], steps[0] / c.size);
     if (c.kind == call_kind::store) {
       if (steps[c.to] == c.size && steps[0] == c.size) {
         std::memcpy(at[c.to], at[0], static_cast<std::size_t>(rows) * c.size);
@@ -359,6 +370,7 @@ class row_runner {
       case call_kind::reduce_pair:
         c.reduction->whole_rows_pair(1, count, *from, 0, {at[c.result], 0, at[c.to], 0});
         return;
+      case call_kind::block: tile_.sums_.add(*c.sum, tile_.column_, count, 1, at[0], 0); return;
       case call_kind::store: std::memcpy(at[c.to], *from, c.size); return;
       case call_kind::other: tile_.execute(*c.source); return;
     }

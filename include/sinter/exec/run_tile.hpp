@@ -10,6 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include <sinter/exec/block_sums.hpp>
 #include <sinter/exec/column_pair.hpp>
 #include <sinter/exec/copy.hpp>
 #include <sinter/exec/copy_rows.hpp>
@@ -32,6 +33,7 @@ class tile_runner {
         scratch_(scratch),
         row_values_(scratch + program.rows_offset),
         accumulators_(scratch + program.accumulators_offset),
+        sums_(program, scratch),
         offsets_(reinterpret_cast<std::int64_t*>(scratch)) {}
 
   void set_external(const external_block& block, std::size_t number = 0) {
@@ -39,6 +41,8 @@ class tile_runner {
   }
   /// Accumulators of all columns, for reductions over the outer axes.
   void set_column_accumulators(std::byte* at) { column_accumulators_ = at; }
+  /// What rows are summed up in, of a program that has sums.
+  block_sums& sums() { return sums_; }
   /// What the second values of pairs need.
   void set_pair(const pair_memory& memory) { pair_ = memory; }
   /// Row values that several tasks share, and the accumulators of this task.
@@ -80,6 +84,7 @@ class tile_runner {
         finish(phase, accumulators_);
         run_row_list(phase + 1);
       }
+      sums_.end_tile(height_);
     }
   }
 
@@ -521,30 +526,25 @@ class tile_runner {
   void write_random(const command& c, const location& key) {
     std::int64_t seed = 0;
     std::memcpy(&seed, address(key, 0), sizeof seed);
-    const auto write = [&]<class T>(std::type_identity<T>) {
-      for_each_position(
-          c, [&](std::byte* to, std::int64_t first, std::int64_t stride, std::int64_t count) {
-            auto* out = reinterpret_cast<T*>(to);
-            if (stride == 1) return fill_uniform(seed, c.attribute, first, count, out);
-            for (std::int64_t i = 0; i < count; ++i)
-              fill_uniform(seed, c.attribute, first + i * stride, 1, out + i);
-          });
-    };
-    if (c.type == dtype::f64)
-      write(std::type_identity<double>{});
-    else
-      write(std::type_identity<float>{});
+    for_each_position(
+        c, [&](std::byte* to, std::int64_t first, std::int64_t stride, std::int64_t count) {
+          write_uniform(c.type, seed, c.attribute, first, stride, count, to);
+        });
   }
 
   void reduce_columns(const command& c, const location& from) {
-    const reduction_kernels& kernels =
-        *p_.reductions[static_cast<std::size_t>(c.reduction)].kernels;
-    std::byte* to =
+    const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
+    const reduction_kernels& kernels = *r.kernels;
+    const bool in_blocks = !p_.sums.empty();
+    std::byte* const to =
         column_accumulators_ + static_cast<std::size_t>(column_) * kernels.accumulator_bytes;
+    const auto add = [&](std::int64_t rows, const std::byte* x, std::int64_t apart) {
+      if (in_blocks) return sums_.add(r, column_, width_, rows, x, apart);
+      kernels.column(rows, width_, x, apart, to);
+    };
     if (const std::int64_t rows_apart = pitch(from); rows_apart != 0)
-      return kernels.column(height_, width_, address(from, 0), rows_apart, to);
-    for (std::int64_t row = 0; row < height_; ++row)
-      kernels.column(1, width_, address(from, row), 0, to);
+      return add(height_, address(from, 0), rows_apart);
+    for (std::int64_t row = 0; row < height_; ++row) add(1, address(from, row), 0);
   }
 
   void reduce_pair(const command& c, const location& from) {
@@ -585,6 +585,7 @@ class tile_runner {
   std::byte* const* bases_;
   std::byte *scratch_, *row_values_, *accumulators_;
   std::byte* column_accumulators_ = nullptr;
+  block_sums sums_;
   pair_memory pair_;
   std::int64_t* offsets_;
   std::array<external_block, most_products> external_;

@@ -56,7 +56,9 @@ struct bound_value {
 
 struct bound_store {
   int stream = -1;
-  bool per_row = false;  // stores one value per row
+  bool per_row = false;     // stores one value per row
+  bool summed = false;      // stores what the rows sum up to, not through a stream
+  std::int64_t offset = 0;  // summed: of its first element in the buffer
   int phase = 0;
   bool deferred = false;       // written when all loads of the phase are done
   bool passes_caches = false;  // is written past the caches, where a kernel can
@@ -112,7 +114,8 @@ class tile_schedule {
     add_streams(at);
     bind_walk(program, extents, request.outer_count, facts_.kind);
     find_streamed(at);
-    choose_tile(program, facts_.kind, facts_.phases, facts_.maps, request.block_columns);
+    choose_tile(program, facts_.kind, facts_.phases, facts_.maps, request.block_columns,
+                std::ranges::any_of(stores, &bound_store::summed));
     classify_values();
     find_conflicts(at);
     find_phases(at);
@@ -246,6 +249,12 @@ class tile_schedule {
     for (std::size_t i = 0; i < stores.size(); ++i) {
       const planning::step& s = step(store(i).step);
       if (request_.result_is_external) continue;
+      stores[i].summed = store(i).summed;
+      if (stores[i].summed) {
+        stores[i].phase = ready(store(i).step);
+        stores[i].offset = at[store(i).buffer].offset;
+        continue;
+      }
       if (request_.destination != nullptr) {
         stores[i].stream = add_stream(*request_.destination, s.type);
         continue;
@@ -350,7 +359,8 @@ class tile_schedule {
   // phase, and there behind the last step that reads it.
   void find_conflicts(const binding& at) {
     for (std::size_t i = 0; i < stores.size(); ++i) {
-      if (request_.destination != nullptr || request_.result_is_external || stores[i].per_row)
+      if (request_.destination != nullptr || request_.result_is_external || stores[i].per_row ||
+          stores[i].summed)
         continue;
       const int target = program.streams[static_cast<std::size_t>(stores[i].stream)].buffer;
       for (int l = 0; l < step_count(); ++l) {

@@ -132,7 +132,7 @@ inline int find_mapped_into_columns(const planning::nest& nest, const tile_analy
 // A row-level value, or a value without axes that is stored as one value per row.
 inline bool stores_rows(const planning::plan* plan, const planning::nest& nest,
                         const tile_analysis& facts, const planning::store& s) {
-  if (!facts.has_row_level) return false;
+  if (!facts.has_row_level || s.summed) return false;
   if (nest.body[static_cast<std::size_t>(s.step)].level == planning::level::row) return true;
   if (plan == nullptr || s.buffer < 0) return false;
   ir::symbolic_shape kept = nest.space;

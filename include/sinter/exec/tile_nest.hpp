@@ -13,6 +13,7 @@
 #include <sinter/exec/lowered.hpp>
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/placed_tile.hpp>
+#include <sinter/exec/row_sums.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_rows.hpp>
 #include <sinter/exec/run_tile.hpp>
@@ -43,10 +44,12 @@ class tile_nest {
     request.destination = destination;
     tile_.bind(at, request);
     divide();
+    sums_.bind(tile_.program(), row_tasks_);
     if (sole_map_.bind(tile_.program()) || sole_copy_.bind(tile_.program())) return {};
     placed_.bind(tile_.program());
     memory_need out;
     out.per_thread = round_to_lines(tile_.program().scratch_bytes);
+    out.shared = sums_.bytes();
     if (tile_.program().split)
       out.shared = round_to_lines(tile_.program().scratch_bytes) +
                    static_cast<std::size_t>(column_tasks_) * bytes_of_part();
@@ -63,6 +66,7 @@ class tile_nest {
 
   void run(const run_memory& memory) const {
     const walk& axes = tile_.program().axes;
+    if (sums_.any()) return run_sums(memory);
     // A reduction over no elements gives identities; without reductions there is nothing to do.
     if (axes.rows == 0 || (axes.columns == 0 && nest_->inner_axes == 0)) return;
     if (tile_.program().split) return run_split(memory);
@@ -119,12 +123,57 @@ class tile_nest {
     const tile_program& p = tile_.program();
     const std::int64_t rows = std::max<std::int64_t>(1, p.axes.rows),
                        columns = std::max<std::int64_t>(1, p.axes.columns);
-    const planning::tile_division task =
-        planning::divide_tile(rows, columns, p.tile_rows, p.chunk, p.split, nest_->inner_axes == 0);
+    const planning::tile_division task = division_of(p, nest_->inner_axes == 0);
     rows_per_task_ = task.rows;
     columns_per_task_ = task.columns;
     column_tasks_ = planning::pieces_of(columns, columns_per_task_);
     row_tasks_ = planning::pieces_of(rows, rows_per_task_);
+  }
+
+  // Groups of rows, each with accumulators of its own. On one thread a group is combined while it
+  // is in L1, and the next one has the same accumulators: the same order.
+  void run_sums(const run_memory& memory) const {
+    const walk& axes = tile_.program().axes;
+    const double nanoseconds = nest_->predicted_nanoseconds;
+    std::byte* const total = memory.shared;
+    if (threads_for(row_tasks_, nanoseconds) == 1) {
+      for (std::int64_t task = 0; task < row_tasks_; ++task) {
+        std::byte* const own = sums_.group(total, std::min<std::int64_t>(1, task));
+        run_group(memory, task, 0, own);
+        if (task > 0) sums_.combine(own, total, 0, axes.columns);
+      }
+      return sums_.finish(total, 0, axes.columns, memory.bases);
+    }
+    parallel_for(row_tasks_, nanoseconds, [&](std::int64_t task, int thread) {
+      run_group(memory, task, thread, sums_.group(total, task));
+    });
+    const double combining =
+        static_cast<double>(planning::combining_rows * row_tasks_) / static_cast<double>(axes.rows);
+    parallel_ranges(planning::pieces_of(axes.columns, planning::combined_columns),
+                    nanoseconds * combining, [&](std::int64_t first, std::int64_t last, int) {
+                      const std::int64_t column = first * planning::combined_columns,
+                                         end = std::min(axes.columns,
+                                                        last * planning::combined_columns);
+                      for (std::int64_t g = 1; g < row_tasks_; ++g)
+                        sums_.combine(sums_.group(total, g), total, column, end);
+                      sums_.finish(total, column, end, memory.bases);
+                    });
+  }
+
+  void run_group(const run_memory& memory, std::int64_t task, int thread, std::byte* own) const {
+    const tile_program& p = tile_.program();
+    sums_.begin(own);
+    tile_runner runner(p, memory.bases, memory.scratch(thread));
+    runner.begin();
+    runner.sums().begin(own);
+    const std::int64_t row = task * rows_per_task_,
+                       end = std::min(p.axes.rows, row + rows_per_task_);
+    if (row_runner::takes(p, end - row, p.axes.columns))
+      row_runner(runner).run(row, end, 0, p.axes.columns);
+    else
+      runner.run_all(row, end, 0, p.axes.columns);
+    runner.sums().end();
+    if (p.streaming) store_fence();
   }
 
   void run_split(const run_memory& memory) const {
@@ -186,6 +235,7 @@ class tile_nest {
   sole_map sole_map_;    // of the bound program, if it is one
   sole_copy sole_copy_;  // or this
   placed_tile placed_;   // or all of it, if that is one tile
+  row_sums sums_;
   std::int64_t rows_per_task_ = 1, columns_per_task_ = 1, row_tasks_ = 1, column_tasks_ = 1;
 };
 

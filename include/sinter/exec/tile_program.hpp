@@ -16,6 +16,8 @@
 #include <sinter/exec/reduction.hpp>
 #include <sinter/graph/custom.hpp>
 #include <sinter/graph/region.hpp>
+#include <sinter/plan/division.hpp>
+#include <sinter/support/cache_lines.hpp>
 #include <sinter/tensor/extents.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -153,6 +155,15 @@ struct bound_reduction {
   friend bool operator==(const bound_reduction&, const bound_reduction&) = default;
 };
 
+// What a reduction that is not of rows sums up, one value per column, goes to `buffer` in row-major
+// order, from element `offset` on.
+struct column_sum {
+  int reduction = -1;
+  int buffer = -1;
+  std::int64_t offset = 0;
+  friend bool operator==(const column_sum&, const column_sum&) = default;
+};
+
 // Row slots hold a multiple of so many values. A kernel that computes all of them spends less than
 // one that copies the few it was asked for to and fro: 64 elements are four registers of AVX-512.
 inline constexpr std::int64_t row_padding = 64;
@@ -174,6 +185,7 @@ struct tile_program {
   std::vector<location> operands;
   std::vector<bound_constant> constants;
   std::vector<bound_reduction> reductions;
+  std::vector<column_sum> sums;
   command_range prologue;
   std::vector<command_range> row_lists, phase_lists;  // row_lists has one more
 
@@ -181,6 +193,7 @@ struct tile_program {
   std::size_t slot_bytes = 0, row_slot_bytes = 0;
   std::size_t rows_offset = 0, accumulators_offset = 0, singles_offset = 0, slots_offset = 0;
   std::size_t accumulators_bytes = 0;
+  std::size_t sums_offset = 0;  // of the sums' blocks, which are as far apart as accumulators
   std::vector<std::size_t> kept_offsets;
   std::size_t scratch_bytes = 0;
 
@@ -211,6 +224,19 @@ struct tile_program {
       for (const exec::stream& s : streams) row_steps.push_back(s.outer[axis]);
   }
 };
+
+/// Of a reduction that is not of rows: bytes of one accumulator per column, whole lines.
+inline std::size_t bytes_of_columns(const tile_program& p, const bound_reduction& r) {
+  return round_to_lines(static_cast<std::size_t>(p.axes.columns) * r.kernels->accumulator_bytes);
+}
+
+/// What a task of the program takes; `free`: it is a map.
+inline planning::tile_division division_of(const tile_program& p, bool free) {
+  planning::tile_division out =
+      planning::divide_tile(p.axes.rows, p.axes.columns, p.tile_rows, p.chunk, p.split, free);
+  if (!p.sums.empty()) out.rows = planning::summed_rows(p.axes.rows, p.axes.columns, p.tile_rows);
+  return out;
+}
 
 /// The dtype of what a reduction gives.
 constexpr dtype result_type(const bound_reduction& r) {
@@ -345,10 +371,11 @@ inline bool operator==(const tile_program& p, const tile_program& q) {
          p.row_capacity == q.row_capacity && p.aligned_rows == q.aligned_rows &&
          p.split == q.split && p.streaming == q.streaming && p.streams == q.streams &&
          p.row_steps == q.row_steps && p.constants == q.constants && p.reductions == q.reductions &&
-         p.prologue == q.prologue && p.row_lists == q.row_lists && p.phase_lists == q.phase_lists &&
-         p.slot_bytes == q.slot_bytes && p.row_slot_bytes == q.row_slot_bytes &&
-         p.rows_offset == q.rows_offset && p.accumulators_offset == q.accumulators_offset &&
-         p.singles_offset == q.singles_offset && p.slots_offset == q.slots_offset &&
+         p.sums == q.sums && p.prologue == q.prologue && p.row_lists == q.row_lists &&
+         p.phase_lists == q.phase_lists && p.slot_bytes == q.slot_bytes &&
+         p.row_slot_bytes == q.row_slot_bytes && p.rows_offset == q.rows_offset &&
+         p.accumulators_offset == q.accumulators_offset && p.singles_offset == q.singles_offset &&
+         p.slots_offset == q.slots_offset && p.sums_offset == q.sums_offset &&
          p.accumulators_bytes == q.accumulators_bytes && p.kept_offsets == q.kept_offsets &&
          p.scratch_bytes == q.scratch_bytes;
 }

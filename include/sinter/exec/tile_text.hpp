@@ -414,6 +414,7 @@ void layout_text(Text& t, Program& p) {
   field(", singles at ", p.singles_offset);
   field(", slots at ", p.slots_offset);
   field(" of ", p.slot_bytes);
+  if (!p.sums.empty()) field(", sums at ", p.sums_offset);
   t.end();
   t.each("kept", p.kept_offsets, [&](auto& offset) {
     field("at ", offset);
@@ -455,6 +456,15 @@ void tile_text(Text& t, Program& p, const known_kernels& kernels) {
     t.end();
   });
   t.each("accumulator", p.reductions, [&](auto& r) { reduction_text(t, r, kernels); });
+  t.each("sum", p.sums, [&](auto& s) {
+    t.mark("of accumulator ");
+    t.number(s.reduction);
+    t.mark(" to buffer ");
+    t.number(s.buffer);
+    t.mark(" + ");
+    t.number(s.offset);
+    t.end();
+  });
   layout_text(t, p);
   lists_text(t, p, kernels);
 }

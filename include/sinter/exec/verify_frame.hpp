@@ -31,6 +31,7 @@ struct tile_surroundings {
   bool externals_packed = false;          // rows lie one behind the other
   bool writes_external = false;           // the result goes over external value 0
   bool accumulates_columns = false;
+  bool sums_rows = false;    // into the buffers that the program's sums name
   bool writes_all = true;    // a store covers its buffer
   int written_by_nest = -1;  // a buffer, whose stream no command need use
 };
@@ -97,6 +98,7 @@ class frame_verifier {
     check_layout();
     check_lists();
     for (std::size_t i = 0; i < p_.reductions.size(); ++i) check_reduction(i);
+    check_sums();
     return room_;
   }
 
@@ -197,11 +199,44 @@ class frame_verifier {
     constexpr auto padding = static_cast<std::size_t>(row_padding);
     require(p_.row_slot_bytes >= (rows + padding - 1) / padding * padding * 8,
             "rows: too short for a value per row");
-    const std::size_t slots_end = p_.kept_offsets.empty() ? p_.scratch_bytes : p_.kept_offsets[0];
     room_.rows = (p_.accumulators_offset - p_.rows_offset) / p_.row_slot_bytes;
     room_.singles = (p_.slots_offset - p_.singles_offset) / 8;
     require(p_.slot_bytes > 0, "slots: without bytes");
+    const std::size_t kept = p_.kept_offsets.empty() ? p_.scratch_bytes : p_.kept_offsets[0],
+                      slots_end = p_.sums.empty() ? kept : p_.sums_offset;
+    require(p_.slots_offset <= slots_end && slots_end <= kept, "sums: over the slots");
     room_.slots = (slots_end - p_.slots_offset) / p_.slot_bytes;
+    at_.clear();
+  }
+
+  // What rows sum up to: blocks in scratch memory, and where the results go.
+  void check_sums() {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < p_.sums.size(); ++i) {
+      const column_sum& s = p_.sums[i];
+      at_ = "sum " + std::to_string(i);
+      require(around_.sums_rows && !p_.split, "its rows: they are not summed up");
+      require(s.reduction >= 0 && index(s.reduction) < p_.reductions.size(),
+              "accumulator: there is none of this number");
+      const bound_reduction& r = p_.reductions[index(s.reduction)];
+      require(r.kernels != nullptr && r.kernels->block != nullptr && r.monoid == monoid::sum &&
+                  !r.result.valid(),
+              "accumulator: no sum of floats, or one of rows");
+      require(r.offset == next, "offset: not behind the one before");
+      next += bytes_of_columns(p_, r);
+      require(next <= most_scratch, "offset: more than a thread has");
+      require(s.buffer >= 0 && index(s.buffer) < around_.buffers.size(),
+              "buffer: there is none of this number");
+      const lowered_buffer& b = around_.buffers[index(s.buffer)];
+      require(b.type == r.type, "type: not that of the buffer");
+      require(b.strides == row_major_strides(b.shape) && s.offset >= 0 &&
+                  s.offset + p_.axes.columns <= element_count(b.shape),
+              "buffer: no element per column");
+    }
+    const std::size_t end = p_.kept_offsets.empty() ? p_.scratch_bytes : p_.kept_offsets[0];
+    if (!p_.sums.empty())
+      require(p_.sums_offset % 64 == 0 && next <= end - p_.sums_offset,
+              "its block: over what lies behind");
     at_.clear();
   }
 
@@ -232,7 +267,8 @@ class frame_verifier {
               "kernels: not those of its monoid and dtype");
     require(r.phase >= 0 && index(r.phase) < p_.phase_lists.size(), "phase: there is none");
     if (!r.result.valid()) {
-      require(around_.accumulates_columns, "result: nowhere");
+      const auto sums = std::ranges::count(p_.sums, static_cast<int>(i), &column_sum::reduction);
+      require((around_.accumulates_columns ? 1 : 0) + sums == 1, "result: nowhere, or twice");
       require(!r.in_place, "in place: without a result");
       at_.clear();
       return;

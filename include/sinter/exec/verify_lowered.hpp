@@ -41,6 +41,7 @@ struct touched_buffers {
       for (const location& l : p.operands_of(c))
         if (l.where == location::memory::stream) mark(input, l.index);
     }
+    for (const column_sum& s : p.sums) written.push_back(s.buffer);
     for (std::size_t i = 0; i < p.streams.size(); ++i) {
       if (p.streams[i].buffer < 0) continue;
       if (output[i])
@@ -171,7 +172,11 @@ class plan_verifier {
     require(!p.split || n.rows_per_task == 1, "tasks: several rows of a program that is split");
     if (!p.split) check_parts(p, n.columns_per_task >= columns);
   }
-  void check(const lowered_tiles& n) { check_tiles(n, surroundings(), ""); }
+  void check(const lowered_tiles& n) {
+    tile_surroundings around = surroundings();
+    around.sums_rows = true;
+    check_tiles(n, around, "");
+  }
 
   void check(const lowered_columns& n) {
     require(n.batch >= 0 && n.reduced >= 0 && n.columns >= 0, "extents: below zero");

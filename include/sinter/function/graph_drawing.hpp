@@ -197,7 +197,13 @@ class plan_drawing {
                    "the softmax of each row of scores, which weighs the values", operands));
       return;
     }
-    for (const planning::store& each : n.stores) store(each.buffer, node_of(steps[at(each.step)]));
+    for (const planning::store& each : n.stores) {
+      int node = node_of(steps[at(each.step)]);
+      if (each.summed)
+        node = add_op("reduce_sum", type_text(plan_->buffers[at(each.buffer)]),
+                      "the sum over the rows of the nest", span(&node, 1));
+      store(each.buffer, node);
+    }
   }
 
   // A nest that is one op.

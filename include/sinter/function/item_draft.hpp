@@ -131,8 +131,7 @@ class item_draft {
     } else {
       find_walked_axes(p, at_.evaluate(n.space), rows, columns);
     }
-    const planning::tile_division d = planning::divide_tile(
-        p.axes.rows, p.axes.columns, p.tile_rows, p.chunk, p.split, n.inner_axes == 0);
+    const planning::tile_division d = exec::division_of(p, n.inner_axes == 0);
     const dtype type = n.body[static_cast<std::size_t>(n.stores.back().step)].type;
     it.loops = {make_loop(rows, d.rows, p.tile_rows),
                 make_loop(columns, d.columns, p.chunk, lanes_of(type))};

@@ -83,6 +83,8 @@ class stated_options {
     require(
         planning::second_of_pair(n) == nullptr || (options_.nests.moments && options_.reassociate),
         "moments");
+    require(std::ranges::none_of(n.stores, &planning::store::summed) || options_.nests.sums,
+            "sums");
   }
 
   void check_budget(const plan_record& p, std::size_t arena_bytes) const {

@@ -42,8 +42,18 @@ class tile_item : private item_draft {
           it.axes[static_cast<std::size_t>(axis)].role = role::reduction;
     const std::int64_t partials = tile.program().split ? tasks_of_loop(it, 1) : 1;
     add_row_reductions(n, static_cast<int>(item_.iterations.size()), partials);
+    add_sums(it);
     add_prefetches(tile.program());
     item_.iterations.push_back(std::move(it));
+  }
+  // Groups of rows have accumulators of their own.
+  void add_sums(const planning::iteration& it) {
+    for (const planning::store& s : nest_.stores)
+      if (s.summed)
+        item_.reductions.push_back({static_cast<int>(item_.iterations.size()), s.step,
+                                    ir::op::reduce_sum, exec::column_block_rows, 1,
+                                    tasks_of_loop(it, 0)});
+    std::ranges::sort(item_.reductions, {}, &planning::reduction_plan::step);
   }
   std::int64_t tasks_of_loop(const planning::iteration& it, std::size_t loop) const {
     return std::max<std::int64_t>(

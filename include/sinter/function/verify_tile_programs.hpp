@@ -117,8 +117,7 @@ class tile_program_verifier {
   static bool divides(const exec::lowered_tiles& tiles, const planning::nest& n,
                       const planning::schedule_item& item, const planning::schedule& s) {
     const exec::tile_program& p = tiles.program;
-    const planning::tile_division d = planning::divide_tile(
-        p.axes.rows, p.axes.columns, p.tile_rows, p.chunk, p.split, n.inner_axes == 0);
+    const planning::tile_division d = exec::division_of(p, n.inner_axes == 0);
     if (tiles.rows_per_task != d.rows || tiles.columns_per_task != d.columns) return false;
     // Rows come first; of one row, and of one element, there is no loop.
     const planning::iteration& it = item.iterations.front();

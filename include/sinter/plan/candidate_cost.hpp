@@ -121,6 +121,8 @@ class candidate_cost {
           work += 4 * machine_.strided_element *
                   g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
         work += row_overhead(c);
+        for (const summed_value& s : c.sums)
+          work += micro_work(ir::op::reduce_sum, g_[s.sum].type, machine_) * g_[s.of].elements;
         break;
       case nest_kind::gather:
       case nest_kind::scatter_add: work += g_[c.root].elements * 0.5; break;

@@ -18,6 +18,13 @@ struct computed_operands {
   friend bool operator==(const computed_operands&, const computed_operands&) = default;
 };
 
+// A value that is the sum of another one along its first axes.
+struct summed_value {
+  int sum = -1, form = -1;  // the form of the sum that says so
+  int of = -1;
+  int axes = 0;  // so many
+};
+
 struct candidate {
   nest_kind kind{};            // alias: also a way to read a value, see view_choice.hpp
   int root = -1;               // the value it is made for
@@ -37,6 +44,8 @@ struct candidate {
   int second = -1;
   bool reordered = false;    // tile: a reduction over axes that are not the last ones
   std::vector<int> outputs;  // values it stores, the root first
+  // tile: those of the outputs that are sums of what it computes, along the axes outside of rows.
+  std::vector<summed_value> sums;
   std::vector<int> reads;    // values that must be stored before
   double prologue_work = 0;  // streamed: nanoseconds for the operands it computes
   double nanoseconds = 0;    // predicted for the extents at hand

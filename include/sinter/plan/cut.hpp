@@ -102,6 +102,20 @@ class cut_enumeration {
     return batches(a) == batches(b);
   }
 
+  // The nest of cut `a` made to compute `value`, too, or to read it, where it reads nothing more
+  // for that; nothing if no cut of the value fits.
+  std::optional<cut> extended(const cut& a, int value) const {
+    if (a.computes(value) || std::ranges::binary_search(a.leaves, value)) return a;
+    std::optional<cut> best;
+    for (const cut& c : of(value)) {
+      auto both = merge(a, c);
+      if (both && std::ranges::includes(a.leaves, both->leaves) &&
+          (!best || both->body.size() < best->body.size()))
+        best = std::move(both);
+    }
+    return best;
+  }
+
   // The form of the product of the cut.
   const form& product_form(const cut& c) const {
     return g_[c.product].forms[static_cast<std::size_t>(c.form_of(c.product))];

@@ -69,6 +69,15 @@ constexpr tile_division divide_tile(std::int64_t rows, std::int64_t columns, std
   return out;
 }
 
+/// Rows of a group of a nest that sums rows up on the way, with accumulators of its own: at most 32
+/// groups, of two tasks' elements at least, in whole tiles.
+constexpr std::int64_t summed_rows(std::int64_t rows, std::int64_t columns,
+                                   std::int64_t tile_rows) {
+  const std::int64_t groups = std::clamp<std::int64_t>(
+      std::min(rows / 32, rows * columns / (2 * elements_per_task)), 1, 32);
+  return whole_units(pieces_of(std::max<std::int64_t>(1, rows), groups), tile_rows);
+}
+
 struct column_division {
   std::int64_t batches = 1, columns = 1;  // of a task
   std::int64_t groups = 1;                // of rows, with accumulators of their own
@@ -80,6 +89,10 @@ struct column_division {
 /// of the sample are part of the data, their squares are at least 1/64 of what the difference
 /// between the two means adds to the squares: the result loses 6 bits at worst, none as a rule.
 inline constexpr std::int64_t moment_sample_rows = 8, moment_sample_step = 512;
+
+/// Groups of rows are combined by parts of the columns: whole lines of accumulators and results. A
+/// group costs what so many rows do; of exponentials it takes two of doubles for one of floats.
+inline constexpr std::int64_t combined_columns = 64, combining_rows = 4;
 
 /// Of a column nest: whole batches, or parts of the columns, or groups of rows.
 constexpr column_division divide_columns(std::int64_t batch, std::int64_t reduced,

@@ -29,6 +29,7 @@ inline std::vector<eqsat::node_id> enodes_of(const value_graph& g, const candida
   for (eqsat::node_id node : c.pair.nodes) add(node);
   for (const auto& [v, f] : c.inside.body)
     if (v == c.root) add(form_of(v, f).node);
+  for (const summed_value& s : c.sums) add(form_of(s.sum, s.form).node);
   for (const auto& [v, f] : c.inside.body) add(form_of(v, f).node);
   for (int leaf : c.inside.leaves) add_views(leaf);
   for (int factor : c.inside.factors)

@@ -123,8 +123,10 @@ class body_interpreter {
 
   // Stores are made when all is computed. What has one value per row, or goes into a buffer of that
   // shape, is stored as one value per row.
+  // What rows sum up to is added in the order of `walk`.
   void store(const nest& n, const std::vector<step_value>& values, const shape_vector& space,
-             const std::vector<bool>& reduced, schedule_memory& memory) const {
+             const std::vector<bool>& reduced, const iteration* walk,
+             std::span<const reduction_plan> reductions, schedule_memory& memory) const {
     shape_vector kept = space;
     for (std::size_t axis = 0; axis < space.size(); ++axis)
       if (reduced[axis]) kept[axis] = 1;
@@ -134,6 +136,13 @@ class body_interpreter {
       const bool row =
           (from.level == level::row && kept != space) || (target == kept && target != space);
       std::int64_t position = 0;
+      if (each.summed) {
+        const step_value sums = summed(n, each.step, values, space, reduced, *walk, reductions);
+        ir::for_each_index(sums.shape, [&](const shape_vector& index) {
+          memory.write(each.buffer, memory.index_of(each.buffer, position++), sums(index));
+        });
+        continue;
+      }
       ir::for_each_index(row ? kept : space, [&](const shape_vector& index) {
         memory.write(each.buffer, memory.index_of(each.buffer, position++),
                      values[static_cast<std::size_t>(each.step)](index));
@@ -283,6 +292,36 @@ class body_interpreter {
       out.data[out.place(kept)] =
           order.run(own, over != nullptr ? loop_size(own, f.space) : 1, [&](std::int64_t position) {
             if (over != nullptr) set_position(own, f.space, position, index);
+            return from(index);
+          });
+    });
+    return out;
+  }
+
+  // What the rows of a step sum up to, as its reduction plan says.
+  static step_value summed(const nest& n, int number, const std::vector<step_value>& values,
+                           const shape_vector& space, const std::vector<bool>& reduced,
+                           const iteration& walk, std::span<const reduction_plan> reductions) {
+    const step_value& from = values[static_cast<std::size_t>(number)];
+    const auto plan = std::ranges::find(reductions, number, &reduction_plan::step);
+    if (plan == reductions.end())
+      raise(graph_error("interpret_schedule: the sum of %" + std::to_string(number) +
+                        " has no reduction plan"));
+    loop over;  // the rows, block by block
+    for (const loop& l : walk.loops)
+      if (!l.axes.empty() && !reduced[static_cast<std::size_t>(l.axes.front())]) over = l;
+    if (over.axes.empty()) over.levels = {loop_level{}, loop_level{}, loop_level{}};
+    over.levels[loop::tile].step = plan->block;
+    shape_vector kept = space;
+    for (std::size_t axis = 0; axis < kept.size(); ++axis)
+      if (!reduced[axis]) kept[axis] = 1;
+    step_value out = step_value::unset(kept);
+    const ordered_reduction order(*plan, n.body[static_cast<std::size_t>(number)].type);
+    ir::for_each_index(kept, [&](const shape_vector& column) {
+      shape_vector index = column;
+      out.data[out.place(column)] =
+          order.run(over, loop_size(over, space), [&](std::int64_t position) {
+            set_position(over, space, position, index);
             return from(index);
           });
     });

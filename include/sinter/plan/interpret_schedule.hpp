@@ -92,7 +92,7 @@ class schedule_interpreter {
     const std::vector<bool> reduced = reduced_axes(n);
     const auto values = bodies_.run(n, n.body, space, reduced, &walk, reductions_of(&walk),
                                     [](const step&) -> step_value { return {}; });
-    bodies_.store(n, values, space, reduced, memory_);
+    bodies_.store(n, values, space, reduced, &walk, reductions_of(&walk), memory_);
   }
 
   // ---- products
@@ -179,7 +179,7 @@ class schedule_interpreter {
     };
     const auto values =
         bodies_.run(n, n.body, space, reduced, behind, reductions_of(behind), product);
-    bodies_.store(n, values, space, reduced, memory_);
+    bodies_.store(n, values, space, reduced, behind, reductions_of(behind), memory_);
   }
 
   // An operand of a streamed nest that is computed on the way: its parts, side by side.

@@ -275,41 +275,43 @@ class lowering {
     n.space = c.inside.inner_axes != 0 ? c.inside.space : g_[result].shape;
     n.inner_axes = c.inside.inner_axes;
     if (c.kind == nest_kind::matmul) lower_product(n, c);
-    const int last = value_step(s, result);
-    if (reduction == nullptr) {
-      for (int out : c.outputs)
-        if (is_stored_by(number, out))
-          n.stores.push_back({out == c.root ? last : value_step(s, out), ensure_buffer(out)});
-      return;
-    }
-    const std::int64_t mask = g_.payload(*reduction).attributes[0];
-    const int rank = static_cast<int>(n.space.size());
+    if (reduction != nullptr) add_reduction(s, *reduction, result);
+    for (int out : c.outputs)
+      if (is_stored_by(number, out)) add_store(s, out);
+  }
+
+  // What ends the nest: the reduction of a value, and what stands beside it.
+  void add_reduction(body_state& s, const form& f, int value) {
+    nest& n = s.n;
+    const candidate& c = s.c;
+    const bool is_pair = c.kind == nest_kind::column && c.pair.any();
+    const std::int64_t mask = g_.payload(f).attributes[0];
     step reduce{step_kind::reduce, level::row, g_[c.root].type,
-                is_pair ? first_of_pair(c.pair.kind) : reduction->code};
-    reduce.operands.push_back(last);
+                is_pair ? first_of_pair(c.pair.kind) : f.code};
+    reduce.operands.push_back(value_step(s, value));
     reduce.attribute = mask;
     if (c.kind == nest_kind::column) {
-      n.column_first = std::countr_zero(static_cast<std::uint64_t>(mask));
-      n.column_last = n.column_first;
+      n.column_first = n.column_last = std::countr_zero(static_cast<std::uint64_t>(mask));
       while (ir::has_axis(mask, n.column_last)) ++n.column_last;
     } else {
-      for (int a = 0; a < rank; ++a)
-        if (!ir::has_axis(mask, a)) n.axis_order.push_back(a);
-      for (int a = 0; a < rank; ++a)
-        if (ir::has_axis(mask, a)) n.axis_order.push_back(a);
+      for (const bool inner : {false, true})
+        for (int a = 0; a < static_cast<int>(n.space.size()); ++a)
+          if (ir::has_axis(mask, a) == inner) n.axis_order.push_back(a);
       n.inner_axes = std::popcount(static_cast<std::uint64_t>(mask));
     }
-    n.body.push_back(reduce);
-    if (is_pair) {
-      if (is_stored_by(number, c.pair.first))
-        n.stores.push_back({static_cast<int>(n.body.size()) - 1, ensure_buffer(c.pair.first)});
-      step second{c.pair.kind, level::row, g_[c.root].type};
-      second.operands = reduce.operands;
-      second.attribute = c.pair.guarded ? 1 : 0;
-      n.body.push_back(second);
-    }
-    if (is_stored_by(number, c.root))
-      n.stores.push_back({static_cast<int>(n.body.size()) - 1, ensure_buffer(c.root)});
+    s.step_of.emplace_back(is_pair ? c.pair.first : c.root, push(s, reduce));
+    if (!is_pair) return;
+    step second{c.pair.kind, level::row, g_[c.root].type};
+    second.operands = reduce.operands;
+    second.attribute = c.pair.guarded ? 1 : 0;
+    s.step_of.emplace_back(c.root, push(s, second));
+  }
+
+  void add_store(body_state& s, int value) {
+    const auto sum = std::ranges::find(s.c.sums, value, &summed_value::sum);
+    const bool summed = sum != s.c.sums.end();
+    const int from = value_step(s, summed ? sum->of : value);
+    s.n.stores.push_back({from, ensure_buffer(value), summed});
   }
 
   void lower_streamed(nest& n, const candidate& c) {

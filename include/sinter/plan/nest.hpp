@@ -117,6 +117,9 @@ struct step {
 struct store {
   int step = 0;
   int buffer = -1;
+  // tile: what the full-level value of a nest with rows sums up to along the axes outside of its
+  // rows is stored, in the shape of a row.
+  bool summed = false;
   friend bool operator==(const store&, const store&) = default;
 };
 
@@ -209,7 +212,7 @@ struct nest {
   // matmul: the epilogue reads what the result overwrites (w - rate * gradient), so the product
   // must not be computed in the result's memory but in scratch.
   bool product_in_scratch = false;
-  int axis = 0;                           // gather, scatter_add, scan
+  int axis = 0;  // gather, scatter_add, scan
   // scan: without the element itself; from the last one on
   bool exclusive = false, reverse = false;
   double fill = 0;                        // assemble

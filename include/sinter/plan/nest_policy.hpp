@@ -28,6 +28,9 @@ struct nest_policy {
   /// largest element and the sum of exponentials that softmax and logsumexp need. false, or without
   /// `reassociate`: the mean first, then the distances from it.
   bool moments = true;
+  /// Sums over the rows of what a nest over rows computes, in that nest. false: in nests of their
+  /// own.
+  bool sums = true;
   /// Values that several nests need, computed in each of them instead of being stored once. false:
   /// they are stored, in a budget of memory, too, wherever a nest can be found that reads them.
   bool recompute = true;

@@ -88,6 +88,7 @@ class nest_reader : protected schedule_reader {
       bounded(n.stores, list_limit);
       store st;
       if (in_.accept("%")) st.step = small_number();
+      st.summed = in_.accept_word("summed");
       words("to buffer");
       st.buffer = small_number();
       n.stores.push_back(st);

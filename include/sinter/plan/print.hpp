@@ -189,7 +189,7 @@ class plan_printer {
       out += "    %" + std::to_string(i) + " = " + step_text(n, n.body[i]);
       for (const store& st : n.stores)
         if (st.step == static_cast<int>(i) && n.kind != nest_kind::streamed)
-          out += "  -> " + buffer_name(st.buffer);
+          out += (st.summed ? "  summed over rows -> " : "  -> ") + buffer_name(st.buffer);
       out += "\n";
     }
     return out;

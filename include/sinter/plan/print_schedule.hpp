@@ -209,7 +209,7 @@ class schedule_printer {
     out += body_text(n.body, indent);
     for (const store& st : n.stores)
       out += indent + "store " + (n.body.empty() ? "" : "%" + std::to_string(st.step) + " ") +
-             "to buffer " + std::to_string(st.buffer) + "\n";
+             (st.summed ? "summed " : "") + "to buffer " + std::to_string(st.buffer) + "\n";
     for (const nest& part : n.parts)
       out += indent + "part: " + nest_text(part, indent + "  ") + indent + "takes " +
              number(part.predicted_nanoseconds) + " ns\n";

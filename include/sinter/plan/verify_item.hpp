@@ -372,7 +372,7 @@ class item_verifier {
               field + " accumulators", "a block does not have so many");
       require(r.order == combination::in_order || (!of_kernel && r.accumulators > 1),
               field + " order", "one accumulator takes its elements in order");
-      if (const std::int64_t computed = partials_of(it); r.partials != computed)
+      if (const std::int64_t computed = partials_of(it, r.step); r.partials != computed)
         fail(field + " partials",
              std::to_string(r.partials) + " stated, " + std::to_string(computed) + " computed");
     }
@@ -394,19 +394,27 @@ class item_verifier {
       return ir::op::reduce_sum;
     const std::vector<planning::step>& body = body_of(it);
     require(has_body(it) && step >= 0 && static_cast<std::size_t>(step) < body.size() &&
-                body[static_cast<std::size_t>(step)].kind == step_kind::reduce,
+                (body[static_cast<std::size_t>(step)].kind == step_kind::reduce || is_summed(step)),
             field + " step", "is no reduction");
+    if (is_summed(step)) return ir::op::reduce_sum;
     return body[static_cast<std::size_t>(step)].code;
   }
 
-  // Parts of a reduced range that tasks take.
-  std::int64_t partials_of(const iteration& it) const {
+  // Is what the rows of this step sum up to stored?
+  bool is_summed(int step) const {
+    return std::ranges::any_of(nest().stores,
+                               [&](const store& s) { return s.summed && s.step == step; });
+  }
+
+  // Parts of a reduced range that tasks take; sums of rows go over the other axes.
+  std::int64_t partials_of(const iteration& it, int step) const {
     const shape_vector extents = extents_of(it);
     std::int64_t out = 1;
     if (it.work != work_kind::body) return out;
     for (const loop& l : it.loops)
       for (int a : l.axes)
-        if (it.axes[static_cast<std::size_t>(a)].role == axis_role::reduction)
+        if (is_summed(step) ? !is_reduced_axis(nest(), static_cast<std::size_t>(a))
+                            : it.axes[static_cast<std::size_t>(a)].role == axis_role::reduction)
           out = std::max<std::int64_t>(1, tasks_of(l, extents));
     return out;
   }
@@ -419,7 +427,8 @@ class item_verifier {
       needed.push_back(-1);
     if (has_body(it))
       for (std::size_t i = 0; i < body_of(it).size(); ++i)
-        if (body_of(it)[i].kind == step_kind::reduce) needed.push_back(static_cast<int>(i));
+        if (body_of(it)[i].kind == step_kind::reduce || is_summed(static_cast<int>(i)))
+          needed.push_back(static_cast<int>(i));
     for (int step : needed)
       if (std::ranges::find(planned, step) == planned.end())
         fail("reductions", step < 0 ? "the sum of " + name_of(it) + " has no plan"

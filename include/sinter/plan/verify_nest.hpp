@@ -92,6 +92,7 @@ class nest_verifier : nest_facts {
       require(is_buffer(n.stores[i].buffer), field + " buffer", "there is none");
       require(buffer_at(n.stores[i].buffer).place != place::argument, field + " buffer",
               "an argument is not written under this name");
+      require(!n.stores[i].summed || n.kind == nest_kind::tile, field, "nothing is summed up");
       const bool has_step = n.stores[i].step >= 0 && at(n.stores[i].step) < n.body.size();
       require(n.body.empty() || has_step, field + " step", "there is none");
     }
@@ -151,6 +152,15 @@ class nest_verifier : nest_facts {
     return out;
   }
 
+  // Elements of a row.
+  std::int64_t columns(const nest& n) const {
+    const shape_vector space = evaluate(n.space);
+    std::int64_t out = 1;
+    for (std::size_t axis = 0; axis < space.size(); ++axis)
+      if (is_reduced_axis(n, axis)) out *= space[axis];
+    return out;
+  }
+
   void check_stores(const nest& n) const {
     const std::int64_t full = count(n.space), rows = element_count(kept(n));
     for (std::size_t i = 0; i < n.stores.size(); ++i) {
@@ -159,6 +169,13 @@ class nest_verifier : nest_facts {
       const step& from = n.body[at(n.stores[i].step)];
       require(to.type == from.type, field + " dtype", "the buffer has another one");
       const std::int64_t elements = count(to.shape);
+      if (n.stores[i].summed) {
+        require(n.inner_axes > 0 && n.axis_order.empty(), field, "sums are of nests over rows");
+        require(from.level == level::full && (to.type == dtype::f32 || to.type == dtype::f64),
+                field, "sums are of values per element, f32 or f64");
+        require(elements == columns(n), field, "the buffer has another number of elements");
+        continue;
+      }
       require(elements == rows || (from.level == level::full && elements == full), field,
               "the buffer has another number of elements");
     }

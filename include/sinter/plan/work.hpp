@@ -151,7 +151,11 @@ class work_counter {
     std::int64_t out = 0;
     switch (n.kind) {
       case nest_kind::tile:
-      case nest_kind::column: return body_flops(n.body, count(n.space), rows_of(n), 0);
+      case nest_kind::column:
+        out = body_flops(n.body, count(n.space), rows_of(n), 0);
+        for (const store& s : n.stores)
+          if (s.summed) out = plus(out, count(n.space));
+        return out;
       case nest_kind::matmul: return body_flops(n.body, count(n.space), rows_of(n), depth_of(n));
       case nest_kind::grouped:
         for (const nest& part : n.parts) out = plus(out, flops(part));
