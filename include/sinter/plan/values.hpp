@@ -78,17 +78,6 @@ class value_graph {
         number_(graph.class_id_end(), -1),
         state_(graph.class_id_end(), unseen) {
     for (class_id root : roots) visit(graph.find(root));
-    // A class that was only reached from inside a cycle may have lost all its forms; later it may
-    // find them.
-    for (bool found = true; found && !postponed_.empty();) {
-      found = false;
-      std::vector<class_id> again;
-      again.swap(postponed_);
-      for (class_id id : again) {
-        finish(id, executable_nodes(id));
-        found = found || number_[id] >= 0;
-      }
-    }
   }
 
   const tensor_egraph& graph() const { return graph_; }
@@ -161,6 +150,7 @@ class value_graph {
       if (top.node == top.nodes.size()) {
         finish(top.id, top.nodes);
         state_[top.id] = done;
+        if (number_[top.id] >= 0) finish_postponed();
         stack.pop_back();
         continue;
       }
@@ -172,6 +162,21 @@ class value_graph {
       }
       const class_id child = graph_.find(children[top.child++]);
       if (state_[child] == unseen) enter(child);
+    }
+  }
+
+  // Classes that were reached from inside of a cycle alone, and lost all their forms there, may
+  // have some as soon as a class of the cycle is done: before what reads them is, which would lose
+  // them.
+  void finish_postponed() {
+    for (bool found = true; found && !postponed_.empty();) {
+      found = false;
+      std::vector<class_id> again;
+      again.swap(postponed_);
+      for (class_id id : again) {
+        finish(id, executable_nodes(id));
+        found = found || number_[id] >= 0;
+      }
     }
   }
 
