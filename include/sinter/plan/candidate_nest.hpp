@@ -9,6 +9,7 @@
 #include <sinter/plan/cut.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/streamed.hpp>
+#include <sinter/plan/summed_rows.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -16,13 +17,6 @@ namespace sinter::inline SINTER_ABI::planning {
 struct computed_operands {
   bool a = false, b = false;
   friend bool operator==(const computed_operands&, const computed_operands&) = default;
-};
-
-// A value that is the sum of another one along its first axes.
-struct summed_value {
-  int sum = -1, form = -1;  // the form of the sum that says so
-  int of = -1;
-  int axes = 0;  // so many
 };
 
 struct candidate {
