@@ -535,11 +535,10 @@ class tile_runner {
   void reduce_columns(const command& c, const location& from) {
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
     const reduction_kernels& kernels = *r.kernels;
-    const bool in_blocks = !p_.sums.empty();
-    std::byte* const to =
-        column_accumulators_ + static_cast<std::size_t>(column_) * kernels.accumulator_bytes;
     const auto add = [&](std::int64_t rows, const std::byte* x, std::int64_t apart) {
-      if (in_blocks) return sums_.add(r, column_, width_, rows, x, apart);
+      if (!p_.sums.empty()) return sums_.add(r, column_, width_, rows, x, apart);
+      std::byte* const to =
+          column_accumulators_ + static_cast<std::size_t>(column_) * kernels.accumulator_bytes;
       kernels.column(rows, width_, x, apart, to);
     };
     if (const std::int64_t rows_apart = pitch(from); rows_apart != 0)
