@@ -24,8 +24,7 @@ class block_sums {
     rows_ = 0;
     // Whole lines: kernels compute what stands behind the last column, too, and what somebody left
     // there might be denormal, which is slow.
-    for (const column_sum& s : p_.sums)
-      std::memset(block(reduction(s), 0), 0, bytes_of_columns(p_, reduction(s)));
+    std::memset(blocks_, 0, bytes_of_sums(p_));
   }
 
   /// Rows of the tile at hand, `apart` elements from one to the next, `columns` of each from
@@ -48,21 +47,16 @@ class block_sums {
 
   /// No row comes any more.
   void end() const {
-    for (const column_sum& s : p_.sums) accumulate(reduction(s), 0, p_.axes.columns);
+    for (const column_sum& s : p_.sums) accumulate(reduction_of(p_, s), 0, p_.axes.columns);
   }
 
  private:
-  const bound_reduction& reduction(const column_sum& s) const {
-    return p_.reductions[static_cast<std::size_t>(s.reduction)];
-  }
   std::byte* block(const bound_reduction& r, std::int64_t column) const {
     return blocks_ + r.offset + static_cast<std::size_t>(column) * size_of(r.type);
   }
   // What the block has for these columns goes to the accumulators.
   void accumulate(const bound_reduction& r, std::int64_t column, std::int64_t columns) const {
-    std::byte* const to =
-        accumulators_ + r.offset + static_cast<std::size_t>(column) * r.kernels->accumulator_bytes;
-    r.kernels->column(1, columns, block(r, column), 0, to);
+    r.kernels->column(1, columns, block(r, column), 0, accumulators_ + place_of_column(r, column));
     std::memset(block(r, column), 0, static_cast<std::size_t>(columns) * size_of(r.type));
   }
 

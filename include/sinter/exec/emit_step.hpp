@@ -326,8 +326,7 @@ class step_emitter {
     reduction.type = s_.step(i).type;
     reduction.kernels = &kernels_.reduction(monoid::sum, reduction.type);
     reduction.phase = phase;
-    for (const column_sum& other : p_.sums)
-      reduction.offset += bytes_of_columns(p_, p_.reductions[index(other.reduction)]);
+    reduction.offset = bytes_of_sums(p_);
     p_.reductions.push_back(reduction);
     return static_cast<int>(p_.reductions.size()) - 1;
   }

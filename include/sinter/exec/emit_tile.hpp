@@ -281,13 +281,18 @@ class tile_emitter : private step_emitter {
 
   // What store k sums up of this phase's tile.
   void add_sum(std::size_t k, const location& source) {
-    const int i = s_.store(k).step;
+    const int i = s_.store(k).step, reduction = add_column_sum(i, s_.stores[k].phase);
+    p_.sums.push_back({reduction, s_.store(k).buffer, s_.stores[k].offset});
+    reduce(command_kind::reduce_columns, i, reduction, source);
+  }
+
+  // The values of `source` to a reduction of the program, which has the dtype of step i.
+  void reduce(command_kind kind, int i, int reduction, const location& source) {
     command c;
-    c.kind = command_kind::reduce_columns;
+    c.kind = kind;
     c.type = s_.step(i).type;
     c.target.extent = value_class::full;  // it walks every element
-    c.reduction = add_column_sum(i, s_.stores[k].phase);
-    p_.sums.push_back({c.reduction, s_.store(k).buffer, s_.stores[k].offset});
+    c.reduction = reduction;
     add(p_.commands, c, {&source, 1});
   }
 
@@ -297,15 +302,11 @@ class tile_emitter : private step_emitter {
     if (s_.ready(operand) != phase) return;
     // A map may have done it, or deviations will.
     if (columns ? columns_absorbed_ : s_.values[index(i)].at.valid() || is_beside(i)) return;
-    command c;
-    c.kind = !columns              ? command_kind::reduce
-             : s_.facts().has_pair ? command_kind::reduce_pair
-                                   : command_kind::reduce_columns;
-    c.type = s_.step(i).type;
-    c.target.extent = value_class::full;  // it walks every element
-    c.reduction = add_reduction(i);
-    const location source = full_vector(operand);
-    add(p_.commands, c, {&source, 1});
+    const command_kind kind = !columns              ? command_kind::reduce
+                              : s_.facts().has_pair ? command_kind::reduce_pair
+                                                    : command_kind::reduce_columns;
+    const int reduction = add_reduction(i);
+    reduce(kind, i, reduction, full_vector(operand));
   }
 };
 

@@ -85,20 +85,17 @@ class plan_interpreter {
       program.end_sums();
       for (std::size_t i = 0; i < group.size(); ++i)
         for (std::size_t j = 0; j < columns; ++j)
-          combine(monoid::sum, sum_type(p, i), total[i][j], group[i][j]);
+          combine(monoid::sum, reduction_of(p, p.sums[i]).type, total[i][j], group[i][j]);
     }
     for (std::size_t i = 0; i < total.size(); ++i) {
       const column_sum& s = p.sums[i];
-      const dtype type = sum_type(p, i);
+      const dtype type = reduction_of(p, s).type;
       const auto size = static_cast<std::int64_t>(size_of(type));
       for (std::size_t j = 0; j < columns; ++j)
         write_element(type, total[i][j].value,
                       bases_[static_cast<std::size_t>(s.buffer)] +
                           (s.offset + static_cast<std::int64_t>(j)) * size);
     }
-  }
-  static dtype sum_type(const tile_program& p, std::size_t sum) {
-    return p.reductions[static_cast<std::size_t>(p.sums[sum].reduction)].type;
   }
 
   // Both accumulators of rows [begin, end) of a batch; moments are distances from the shifts.

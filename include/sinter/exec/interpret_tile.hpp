@@ -365,7 +365,7 @@ class tile_interpreter {
     });
   }
   void end_block(std::size_t sum, std::size_t column) {
-    const bound_reduction& r = p_.reductions[index_of(p_.sums[sum].reduction)];
+    const bound_reduction& r = reduction_of(p_, p_.sums[sum]);
     element& block = blocks_[sum][column];
     combine(r.monoid, r.type, (*sums_)[sum][column], {block, 0, 1});
     block = {};

@@ -95,7 +95,7 @@ class row_runner {
   struct call {
     call_kind kind;
     extent rows;
-    std::uint8_t size;                // store, block: bytes of the element
+    std::uint8_t size;                // store: bytes of the element
     std::uint8_t to, result, places;  // behind the first place; how many there are
     std::uint16_t first;              // place, of the operands
     ir::run_mode mode;                // map_rows, map_steps, map_reduce
@@ -302,7 +302,6 @@ class row_runner {
       out.to = add_place(out, c.target);
       out.mode = c.mode, out.map_reduce = c.reducing;
     } else if (c.kind == command_kind::reduce_columns) {
-      out.size = static_cast<std::uint8_t>(size_of(r.type));
       out.sum = &r;
       return;
     } else {
@@ -328,8 +327,10 @@ class row_runner {
     if (c.kind == call_kind::reduce_pair)
       return c.reduction->whole_rows_pair(rows, c.count, at[0], steps[0],
                                           {at[c.result], steps[c.result], at[c.to], steps[c.to]});
-    if (c.kind == call_kind::block)
-      return tile_.sums_.add(*c.sum, tile_.column_, c.count, rows, at[0], steps[0] / c.size);
+    if (c.kind == call_kind::block) {
+      const auto size = static_cast<std::int64_t>(size_of(c.sum->type));
+      return tile_.sums_.add(*c.sum, tile_.column_, c.count, rows, at[0], steps[0] / size);
+    }
     if (c.kind == call_kind::store) {
       if (steps[c.to] == c.size && steps[0] == c.size) {
         std::memcpy(at[c.to], at[0], static_cast<std::size_t>(rows) * c.size);

@@ -44,12 +44,12 @@ class tile_nest {
     request.destination = destination;
     tile_.bind(at, request);
     divide();
-    sums_.bind(tile_.program(), row_tasks_);
+    sums_.bind(tile_.program());
     if (sole_map_.bind(tile_.program()) || sole_copy_.bind(tile_.program())) return {};
     placed_.bind(tile_.program());
     memory_need out;
     out.per_thread = round_to_lines(tile_.program().scratch_bytes);
-    out.shared = sums_.bytes();
+    out.shared = sums_.bytes(row_tasks_);
     if (tile_.program().split)
       out.shared = round_to_lines(tile_.program().scratch_bytes) +
                    static_cast<std::size_t>(column_tasks_) * bytes_of_part();
@@ -97,11 +97,16 @@ class tile_nest {
     for_each_part(
         first, last,
         [&](std::int64_t row, std::int64_t row_end, std::int64_t column, std::int64_t column_end) {
-          if (row_runner::takes(p, row_end - row, column_end - column))
-            row_runner(runner).run(row, row_end, column, column_end);
-          else
-            runner.run_all(row, row_end, column, column_end);
+          run_part(runner, row, row_end, column, column_end);
         });
+  }
+
+  void run_part(tile_runner& runner, std::int64_t row, std::int64_t row_end, std::int64_t column,
+                std::int64_t column_end) const {
+    if (row_runner::takes(tile_.program(), row_end - row, column_end - column))
+      row_runner(runner).run(row, row_end, column, column_end);
+    else
+      runner.run_all(row, row_end, column, column_end);
   }
 
   // f(row, row_end, column, column_end) for the parts of the walk that these tasks are; they go
@@ -166,12 +171,8 @@ class tile_nest {
     tile_runner runner(p, memory.bases, memory.scratch(thread));
     runner.begin();
     runner.sums().begin(own);
-    const std::int64_t row = task * rows_per_task_,
-                       end = std::min(p.axes.rows, row + rows_per_task_);
-    if (row_runner::takes(p, end - row, p.axes.columns))
-      row_runner(runner).run(row, end, 0, p.axes.columns);
-    else
-      runner.run_all(row, end, 0, p.axes.columns);
+    const std::int64_t row = task * rows_per_task_;
+    run_part(runner, row, std::min(p.axes.rows, row + rows_per_task_), 0, p.axes.columns);
     runner.sums().end();
     if (p.streaming) store_fence();
   }

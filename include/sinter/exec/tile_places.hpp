@@ -88,10 +88,7 @@ class tile_places {
     p.accumulators_offset = take(accumulators_);
     p.singles_offset = take(static_cast<std::size_t>(single_slots_) * 8);
     p.slots_offset = take(static_cast<std::size_t>(slots_.count()) * p.slot_bytes);
-    std::size_t sums = 0;
-    for (const column_sum& s : p.sums)
-      sums += bytes_of_columns(p, p.reductions[static_cast<std::size_t>(s.reduction)]);
-    p.sums_offset = sums == 0 ? 0 : take(sums);
+    p.sums_offset = p.sums.empty() ? 0 : take(bytes_of_sums(p));
     p.kept_offsets.clear();
     for (std::uint8_t size : kept_sizes_)
       p.kept_offsets.push_back(take(static_cast<std::size_t>(kept_bytes(p, size)) + 64));

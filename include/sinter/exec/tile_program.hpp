@@ -225,9 +225,26 @@ struct tile_program {
   }
 };
 
+inline const bound_reduction& reduction_of(const tile_program& p, const column_sum& s) {
+  return p.reductions[static_cast<std::size_t>(s.reduction)];
+}
+
+/// Of a reduction that is not of rows: where the accumulator of a column is, in bytes from the
+/// first one of the first sum.
+inline std::size_t place_of_column(const bound_reduction& r, std::int64_t column) {
+  return r.offset + static_cast<std::size_t>(column) * r.kernels->accumulator_bytes;
+}
+
 /// Of a reduction that is not of rows: bytes of one accumulator per column, whole lines.
 inline std::size_t bytes_of_columns(const tile_program& p, const bound_reduction& r) {
   return round_to_lines(static_cast<std::size_t>(p.axes.columns) * r.kernels->accumulator_bytes);
+}
+
+/// The same of all sums of the program together.
+inline std::size_t bytes_of_sums(const tile_program& p) {
+  std::size_t out = 0;
+  for (const column_sum& s : p.sums) out += bytes_of_columns(p, reduction_of(p, s));
+  return out;
 }
 
 /// What a task of the program takes; `free`: it is a map.

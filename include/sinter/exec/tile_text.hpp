@@ -457,12 +457,9 @@ void tile_text(Text& t, Program& p, const known_kernels& kernels) {
   });
   t.each("accumulator", p.reductions, [&](auto& r) { reduction_text(t, r, kernels); });
   t.each("sum", p.sums, [&](auto& s) {
-    t.mark("of accumulator ");
-    t.number(s.reduction);
-    t.mark(" to buffer ");
-    t.number(s.buffer);
-    t.mark(" + ");
-    t.number(s.offset);
+    field("of accumulator ", s.reduction);
+    field(" to buffer ", s.buffer);
+    field(" + ", s.offset);
     t.end();
   });
   layout_text(t, p);

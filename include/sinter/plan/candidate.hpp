@@ -180,7 +180,8 @@ class candidate_enumeration {
     use(cuts_.leaf(each.operands[0]));
     for (const cut& inside : cuts_.of(each.operands[0])) use(inside);
     if (adjacent && options_.reassociate && options_.nests.moments) pairs(v, f);
-    if (const auto s = summed_rows_finder(g_).of(v, f); s && options_.nests.sums) add_summed(*s);
+    if (!options_.nests.sums) return;
+    if (const auto s = summed_rows_finder(g_).of(v, f)) add_summed(*s);
   }
 
   // The sum of rows that are computed from values of theirs.
@@ -481,6 +482,15 @@ class candidate_enumeration {
       if (alike.size() < all.size()) add_with(i, alike);
     }
   }
+  bool is_wanted(int v) const { return is_goal(v) && !is_source(g_[v]); }
+  // Candidate i, which has one output, with these as well.
+  void add_with(std::size_t i, const std::vector<int>& more) {
+    if (more.empty() || candidates_[i].outputs.size() + more.size() > most_outputs) return;
+    candidate c = candidates_[i];
+    c.outputs.insert(c.outputs.end(), more.begin(), more.end());
+    candidates_.push_back(std::move(c));
+  }
+
   struct wanted_sum {
     summed_value value;
     std::vector<bool> above;  // values that need it
@@ -493,9 +503,13 @@ class candidate_enumeration {
   void add_sums() {
     const summed_rows_finder finder(g_);
     std::vector<wanted_sum> sums;
-    for (int v = 0; v < g_.size(); ++v)
-      if (is_goal(v))
-        for (const summed_value& s : finder.all_of(v)) sums.push_back({s, finder.values_above(v)});
+    for (int v = 0; v < g_.size(); ++v) {
+      if (!is_goal(v)) continue;
+      const std::vector<summed_value> forms = finder.all_of(v);
+      if (forms.empty()) continue;
+      const std::vector<bool> above = finder.values_above(v);
+      for (const summed_value& s : forms) sums.push_back({s, above});
+    }
     const std::size_t count = candidates_.size();
     for (std::size_t i = 0; i < count && !sums.empty(); ++i) {
       const candidate& seen = candidates_[i];  // until others are added
@@ -527,15 +541,6 @@ class candidate_enumeration {
     c.inside = std::move(*extended);
     c.outputs.push_back(s.sum);
     c.sums.push_back(s);
-  }
-
-  bool is_wanted(int v) const { return is_goal(v) && !is_source(g_[v]); }
-  // Candidate i, which has one output, with these as well.
-  void add_with(std::size_t i, const std::vector<int>& more) {
-    if (more.empty() || candidates_[i].outputs.size() + more.size() > most_outputs) return;
-    candidate c = candidates_[i];
-    c.outputs.insert(c.outputs.end(), more.begin(), more.end());
-    candidates_.push_back(std::move(c));
   }
 
   const value_graph& g_;

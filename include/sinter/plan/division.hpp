@@ -69,13 +69,19 @@ constexpr tile_division divide_tile(std::int64_t rows, std::int64_t columns, std
   return out;
 }
 
-/// Rows of a group of a nest that sums rows up on the way, with accumulators of its own: at most 32
-/// groups, of two tasks' elements at least, in whole tiles.
+/// Groups into which rows are cut whose columns are summed up, each with accumulators of its own:
+/// at most 32, of two tasks' elements and so many rows at least.
+constexpr std::int64_t row_groups(std::int64_t rows, std::int64_t columns,
+                                  std::int64_t least_rows) {
+  return std::clamp<std::int64_t>(
+      std::min(rows / least_rows, rows * columns / (2 * elements_per_task)), 1, 32);
+}
+
+/// Rows of a group of a nest that sums rows up on the way, in whole tiles.
 constexpr std::int64_t summed_rows(std::int64_t rows, std::int64_t columns,
                                    std::int64_t tile_rows) {
-  const std::int64_t groups = std::clamp<std::int64_t>(
-      std::min(rows / 32, rows * columns / (2 * elements_per_task)), 1, 32);
-  return whole_units(pieces_of(std::max<std::int64_t>(1, rows), groups), tile_rows);
+  return whole_units(pieces_of(std::max<std::int64_t>(1, rows), row_groups(rows, columns, 32)),
+                     tile_rows);
 }
 
 struct column_division {
@@ -104,8 +110,7 @@ constexpr column_division divide_columns(std::int64_t batch, std::int64_t reduce
   out.batches = std::max<std::int64_t>(1, elements_per_task / std::max<std::int64_t>(1, elements));
   if (batch >= 16 || elements <= 2 * elements_per_task) return out;
   // 64 rows per group at least: the accumulators of a group cost as much as a few rows.
-  const std::int64_t groups =
-      std::clamp<std::int64_t>(std::min(reduced / 64, elements / (2 * elements_per_task)), 1, 32);
+  const std::int64_t groups = row_groups(reduced, columns, 64);
   out.group_rows = whole_units(pieces_of(std::max<std::int64_t>(1, reduced), groups), 32);
   out.groups = pieces_of(std::max<std::int64_t>(1, reduced), out.group_rows);
   if (out.groups == 1)

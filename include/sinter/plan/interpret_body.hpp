@@ -283,15 +283,21 @@ class body_interpreter {
     for (const loop& l : f.walk->loops)
       for (int axis : l.axes)
         if (f.walk->axes[static_cast<std::size_t>(axis)].role == axis_role::reduction) over = &l;
-    step_value out = step_value::unset(f.kept);
-    const ordered_reduction order(*plan, f.body[static_cast<std::size_t>(s.operands[0])].type);
-    ir::for_each_index(f.kept, [&](const shape_vector& kept) {
-      shape_vector index = kept;
-      const loop none{};
-      const loop& own = over != nullptr ? *over : none;
-      out.data[out.place(kept)] =
-          order.run(own, over != nullptr ? loop_size(own, f.space) : 1, [&](std::int64_t position) {
-            if (over != nullptr) set_position(own, f.space, position, index);
+    const dtype type = f.body[static_cast<std::size_t>(s.operands[0])].type;
+    return reduced_over(over != nullptr ? *over : loop{}, *plan, type, from, f.space, f.kept);
+  }
+
+  // Along a loop (of no axes: of one element) through values of this dtype.
+  static step_value reduced_over(const loop& over, const reduction_plan& plan, dtype type,
+                                 const step_value& from, const shape_vector& space,
+                                 const shape_vector& kept) {
+    step_value out = step_value::unset(kept);
+    const ordered_reduction order(plan, type);
+    ir::for_each_index(kept, [&](const shape_vector& place) {
+      shape_vector index = place;
+      out.data[out.place(place)] =
+          order.run(over, loop_size(over, space), [&](std::int64_t position) {
+            set_position(over, space, position, index);
             return from(index);
           });
     });
@@ -302,7 +308,6 @@ class body_interpreter {
   static step_value summed(const nest& n, int number, const std::vector<step_value>& values,
                            const shape_vector& space, const std::vector<bool>& reduced,
                            const iteration& walk, std::span<const reduction_plan> reductions) {
-    const step_value& from = values[static_cast<std::size_t>(number)];
     const auto plan = std::ranges::find(reductions, number, &reduction_plan::step);
     if (plan == reductions.end())
       raise(graph_error("interpret_schedule: the sum of %" + std::to_string(number) +
@@ -310,22 +315,12 @@ class body_interpreter {
     loop over;  // the rows, block by block
     for (const loop& l : walk.loops)
       if (!l.axes.empty() && !reduced[static_cast<std::size_t>(l.axes.front())]) over = l;
-    if (over.axes.empty()) over.levels = {loop_level{}, loop_level{}, loop_level{}};
     over.levels[loop::tile].step = plan->block;
     shape_vector kept = space;
     for (std::size_t axis = 0; axis < kept.size(); ++axis)
       if (!reduced[axis]) kept[axis] = 1;
-    step_value out = step_value::unset(kept);
-    const ordered_reduction order(*plan, n.body[static_cast<std::size_t>(number)].type);
-    ir::for_each_index(kept, [&](const shape_vector& column) {
-      shape_vector index = column;
-      out.data[out.place(column)] =
-          order.run(over, loop_size(over, space), [&](std::int64_t position) {
-            set_position(over, space, position, index);
-            return from(index);
-          });
-    });
-    return out;
+    const dtype type = n.body[static_cast<std::size_t>(number)].type;
+    return reduced_over(over, *plan, type, values[static_cast<std::size_t>(number)], space, kept);
   }
 
   // Squared distances from the mean, which is found first.
