@@ -144,7 +144,7 @@ void check_columns(const ir::instruction& instruction, exec::monoid m,
   std::vector<std::byte> want(count + 64, std::byte{7}), got = want;
   for (auto* each : {&want, &got}) reduction.identity(columns, each->data());
   for (int again = 0; again < 2; ++again) {
-    reduction.column(rows, columns, mapped.data(), columns, want.data());
+    reduction.column(rows, columns, mapped.data(), columns, 0, want.data());
     both(rows, columns, operands.data(), got.data());
   }
   CHECK(got == want);

@@ -235,6 +235,22 @@ TEST_CASE("an exponential asks for the next row while it computes this one") {
     CHECK(c.mode == ir::run_mode{0, 1 | 1 << ir::run_mode::result, 63, false});
 }
 
+TEST_CASE("rows that are reduced column by column are fetched ahead") {
+  const auto check = [](auto f, std::int64_t rows, bool fetches) {
+    const auto c = test_support::make_case("", f, noise({rows, 1001}));
+    const bound_plan bound = checked(c, no_limit, code(), false);
+    REQUIRE(bound.plan.nests.size() == 1);
+    const auto& map = std::get<exec::lowered_columns>(bound.plan.nests[0]).map;
+    REQUIRE(map.commands.size() == 1);
+    CHECK(map.commands[0].kind == exec::command_kind::reduce_columns);
+    const std::int64_t distance = exec::column_distance(4 * rows * 1001, map.reductions[0]);
+    CHECK(map.commands[0].mode.bytes_ahead() == (fetches ? distance : 0));
+  };
+  check([](auto x) { return sinter::sum(x, 0); }, 100, false);  // in L2
+  check([](auto x) { return sinter::sum(x, 0); }, 500, true);
+  check([](auto x) { return sinter::max(x, 0); }, 500, true);
+}
+
 TEST_CASE("threads fetch ahead what their own caches do not hold") {
   const auto fetches = [](int threads) {
     const auto c = test_support::make_case(

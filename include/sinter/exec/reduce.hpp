@@ -55,18 +55,21 @@ enum class block_part { first, middle, last };
 // Rows of a block into partial[j] for each column: the first ones from the identity, the last ones
 // on to the accumulators. In loops of their own both take a time in which nothing is read (sums of
 // [1024,1024] 0.95, of [16,768] 0.79 of the time on a Zen 5); tests in one loop for all would let
-// the processor look less far ahead (from DRAM 1.5). `numbers` loses lanes that met a NaN, which f
-// may lose; what is accumulated without one does no harm, since the accumulator becomes NaN anyway.
-template <monoid M, int Rows, block_part Part, Floating T, class F>
+// the processor look less far ahead (from DRAM 1.5). What lies `ahead` elements behind is fetched
+// meanwhile, if anything does. `numbers` loses lanes that met a NaN, which f may lose; what is
+// accumulated without one does no harm, since the accumulator becomes NaN anyway.
+template <monoid M, int Rows, block_part Part, bool Fetches, Floating T, class F>
 [[gnu::always_inline]] inline void combine_rows(std::int64_t width, const T* x,
-                                                std::int64_t row_stride, T* partial,
-                                                accumulator_type<M, T>* accumulator,
+                                                std::int64_t row_stride, std::int64_t ahead,
+                                                T* partial, accumulator_type<M, T>* accumulator,
                                                 simd_mask<T>& numbers, F f) {
   for_each_register<Rows>(
       width, x, row_stride, identity_of<M, T>(),
       [&](std::int64_t j, const simd<T>(&next)[std::size_t{Rows}]) __attribute__((always_inline)) {
         simd<T> all = simd<T>(identity_of<M, T>());
         if constexpr (Part != block_part::first) all = load<T>(partial + j);
+        if constexpr (Fetches)
+          for (int r = 0; r < Rows; ++r) __builtin_prefetch(x + j + r * row_stride + ahead);
         for (int r = 0; r < Rows; ++r) all = f(all, next[r]);
         if constexpr (loses_nan<M>)
           for (int r = 0; r < Rows; r += 2)
@@ -81,26 +84,28 @@ template <monoid M, int Rows, block_part Part, Floating T, class F>
     accumulate_partials<M, T>(rest, partial + width - rest, accumulator + width - rest);
 }
 
-// A block of at least four rows into the accumulators of `width` columns, at most partial_columns.
-// From the identity a block begins with its first row, but for the sign of a zero, which is lost in
-// the accumulator.
-template <monoid M, Floating T>
+// A block of at least `Together` rows, which are walked side by side, into the accumulators of
+// `width` columns, at most partial_columns. From the identity a block begins with its first row,
+// but for the sign of a zero, which is lost in the accumulator.
+template <monoid M, int Together, bool Fetches, Floating T>
 void reduce_block_of_rows(std::int64_t rows, std::int64_t width, const T* x,
-                          std::int64_t row_stride, accumulator_type<M, T>* accumulator) {
+                          std::int64_t row_stride, std::int64_t ahead,
+                          accumulator_type<M, T>* accumulator) {
   using enum block_part;
   alignas(64) T partial[static_cast<std::size_t>(partial_columns)];
   combine_numbers_first<M, T>([&](auto f) __attribute__((always_inline)) {
     simd_mask<T> numbers = are_numbers<T>(simd<T>(T(0)), simd<T>(T(0)));
     const auto combine = [&]<int Rows, block_part Part>(std::int64_t row)
         __attribute__((always_inline)) {
-      combine_rows<M, Rows, Part>(width, x + row * row_stride, row_stride, partial, accumulator,
-                                  numbers, f);
+      combine_rows<M, Rows, Part, Fetches>(width, x + row * row_stride, row_stride, ahead, partial,
+                                           accumulator, numbers, f);
     };
-    combine.template operator()<4, first>(0);
-    std::int64_t row = 4;
-    for (; row + 4 < rows; row += 4) combine.template operator()<4, middle>(row);
-    if (row + 4 == rows) {
-      combine.template operator()<4, last>(row);
+    combine.template operator()<Together, first>(0);
+    std::int64_t row = Together;
+    for (; row + Together < rows; row += Together)
+      combine.template operator()<Together, middle>(row);
+    if (row + Together == rows) {
+      combine.template operator()<Together, last>(row);
     } else {
       for (; row < rows; ++row) combine.template operator()<1, middle>(row);
       accumulate_partials<M, T>(width, partial, accumulator);
@@ -136,7 +141,7 @@ template <monoid M, Floating T, class Load>
 // And of a few columns, or of a few rows.
 template <monoid M, Floating T>
 void reduce_narrow_block(std::int64_t rows, std::int64_t width, const T* x, std::int64_t row_stride,
-                         accumulator_type<M, T>* accumulator) {
+                         std::int64_t /*ahead*/, accumulator_type<M, T>* accumulator) {
   std::int64_t j = 0;
   const auto whole = [&](std::int64_t row) __attribute__((always_inline)) {
     return load<T>(x + row * row_stride + j);
@@ -152,23 +157,36 @@ void reduce_narrow_block(std::int64_t rows, std::int64_t width, const T* x, std:
   accumulate_partials<M, T>(width - j, rest, accumulator + j);
 }
 
+// The same for a block of at least four rows, of which lines so many rows ahead are fetched.
+template <monoid M, Floating T>
+auto block_kernel_of_rows(bool fetches, std::int64_t rows_ahead) {
+  if (!fetches) return &reduce_block_of_rows<M, 4, false, T>;
+  if constexpr (!loses_nan<M>)
+    if (rows_ahead < 4) return &reduce_block_of_rows<M, 2, true, T>;
+  return &reduce_block_of_rows<M, 4, true, T>;
+}
+
 // In strips of four registers down 32 rows, whose lines share the ways of L1 where rows are 4 KiB
 // apart, sums of [64,1024] in L2 took 10.5 us instead of 4 (EPYC, Zen 3); the elements of what is
-// left of a register one by one, those of [20000,10] 55 instead of 28.
+// left of a register one by one, those of [20000,10] 55 instead of 28. Where lines are fetched
+// ahead, sums go through as many rows side by side as that is, two or four: rows of 4 KiB are pages
+// of their own, at whose ends the hardware's prefetchers stop, and few at a time wait for less.
 template <monoid M, class T>
 void column_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
-                   void* accumulator) {
+                   std::int64_t ahead, void* accumulator) {
   const auto* element = static_cast<const T*>(x);
   auto* target = static_cast<accumulator_type<M, T>*>(accumulator);
   if constexpr (Floating<T>) {
     const bool is_narrow = columns <= narrow_registers * lanes<T>;
-    for_each_block(
-        rows, columns, is_narrow ? columns : partial_columns,
-        [&](std::int64_t first, std::int64_t width, std::int64_t row, std::int64_t end) {
-          const auto reduce =
-              is_narrow || end - row < 4 ? &reduce_narrow_block<M, T> : &reduce_block_of_rows<M, T>;
-          reduce(end - row, width, element + row * row_stride + first, row_stride, target + first);
-        });
+    for_each_block(rows, columns, is_narrow ? columns : partial_columns,
+                   [&](std::int64_t first, std::int64_t width, std::int64_t row, std::int64_t end) {
+                     const std::int64_t rows_ahead = ahead / (width * std::int64_t{sizeof(T)});
+                     const auto reduce = is_narrow || end - row < 4
+                                             ? &reduce_narrow_block<M, T>
+                                             : block_kernel_of_rows<M, T>(ahead > 0, rows_ahead);
+                     reduce(end - row, width, element + row * row_stride + first, row_stride,
+                            std::max<std::int64_t>(2, rows_ahead) * row_stride, target + first);
+                   });
   } else {
     for (std::int64_t i = 0; i < rows; ++i, element += row_stride)
       for (std::int64_t j = 0; j < columns; ++j) target[j] = combine<M>(target[j], element[j]);

@@ -79,9 +79,11 @@ using whole_row_function = void (*)(std::int64_t n, const void* x, void* result)
 using whole_rows_function = void (*)(std::int64_t rows, std::int64_t n, const void* x,
                                      std::int64_t row_step, void* results,
                                      std::int64_t result_step);
-/// accumulator[j] = accumulator[j] op x[i][j] over all rows i; row_stride counts elements.
+/// accumulator[j] = accumulator[j] op x[i][j] over all rows i; row_stride counts elements. Lines
+/// `ahead` bytes further on are asked for meanwhile, unless that is 0.
 using column_reduce_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
-                                        std::int64_t row_stride, void* accumulator);
+                                        std::int64_t row_stride, std::int64_t ahead,
+                                        void* accumulator);
 /// block[j] = block[j] op x[i][j] for all rows i, one after the other, in the dtype of the
 /// elements; `block` has room for whole lines.
 using block_reduce_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,

@@ -539,7 +539,7 @@ class tile_runner {
       if (!p_.sums.empty()) return sums_.add(r, column_, width_, rows, x, apart);
       std::byte* const to =
           column_accumulators_ + static_cast<std::size_t>(column_) * kernels.accumulator_bytes;
-      kernels.column(rows, width_, x, apart, to);
+      kernels.column(rows, width_, x, apart, c.mode.bytes_ahead(), to);
     };
     if (const std::int64_t rows_apart = pitch(from); rows_apart != 0)
       return add(height_, address(from, 0), rows_apart);

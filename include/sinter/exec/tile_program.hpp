@@ -289,7 +289,8 @@ inline bool takes_modes(const command& c) {
 
 /// Can what a command runs fetch its operands ahead?
 inline bool can_fetch(const command& c) {
-  return takes_modes(c) || c.kind == command_kind::map_reduce;
+  return takes_modes(c) || c.kind == command_kind::map_reduce ||
+         c.kind == command_kind::reduce_columns;
 }
 
 /// Is a value read or written in the caller's memory, element by element?

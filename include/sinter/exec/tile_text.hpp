@@ -178,6 +178,14 @@ inline void read_op(form_reader& t, tile_program& p, command& c, const known_ker
                          std::string(sinter::name(c.type)));
 }
 
+template <class Text, class Command>
+void fetched_text(Text& t, Command& c) {
+  if (!t.choose(", fetched ", c.mode.fetches())) return;
+  t.number(c.mode.distance);
+  t.mark(" lines ahead: ");
+  t.number(c.mode.fetched);
+}
+
 template <class Text, class Program, class Command>
 void map_text(Text& t, Program& p, Command& c, const known_kernels& kernels) {
   if constexpr (Text::reads) {
@@ -207,11 +215,7 @@ void map_text(Text& t, Program& p, Command& c, const known_kernels& kernels) {
   if constexpr (Text::reads) c.mode.single = broadcast_operands(p, c);
   t.flag(", past the caches", c.mode.streaming);
   if constexpr (Text::reads) p.streaming = p.streaming || c.mode.streaming;
-  if (t.choose(", fetched ", c.mode.fetches())) {
-    t.number(c.mode.distance);
-    t.mark(" lines ahead: ");
-    t.number(c.mode.fetched);
-  }
+  fetched_text(t, c);
   t.flag(", by rows", c.by_row);
   t.flag(", padded", c.padded);
 }
@@ -253,6 +257,7 @@ void command_text(Text& t, Program& p, Command& c, const known_kernels& kernels)
       if constexpr (Text::reads)
         c.type = result_type(p.reductions[static_cast<std::size_t>(c.reduction)]);
       operand_text(t, p, c, operand_type(p, c, 0));
+      fetched_text(t, c);
       t.end();
       return;
     case command_kind::store:

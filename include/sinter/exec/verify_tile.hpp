@@ -176,6 +176,7 @@ class tile_verifier {
                 "accumulator: not of rows, or not of columns, as the command");
         require(read(c, 0).extent == value_class::full, "operand 0: not one value per element");
         require(!c.target.valid(), "target: accumulators have none");
+        check_fetched(c);
         return;
       }
       case command_kind::store: return check_store(c);
