@@ -106,6 +106,22 @@ void sums() {
   }
 }
 
+// Two activations side by side, and columns beside some that are copied.
+void pieces() {
+  const auto activations = [](auto x, auto y) {
+    return sn::concat(1, sn::relu(x), sn::sigmoid(y));
+  };
+  const auto beside = [](auto x, auto y) { return sn::concat(1, x, x * y + 1.0f); };
+  for (const auto& [rows, columns] : {std::pair{512, 256}, {2048, 1024}, {65536, 32}}) {
+    const auto x = numbers<2>(rows, columns);
+    const std::string shape = std::to_string(rows) + "x" + std::to_string(columns);
+    compare("pieces/activations_" + shape, {.nests = {.pieces = false}}, activations,
+            numbers<2>(rows, 2 * columns), x, x);
+    compare("pieces/beside_" + shape, {.nests = {.pieces = false}}, beside,
+            numbers<2>(rows, 2 * columns), x, x);
+  }
+}
+
 // Distances from the mean, or exponentials, are needed by a reduction and by what is normalised.
 void recomputation() {
   const sn::program_options off{.nests = {.recompute = false}},
@@ -172,6 +188,7 @@ int main(int argc, char** argv) {
   groups();
   recomputation();
   sums();
+  pieces();
   tiles();
   instructions();
   benchmark::Initialize(&argc, argv);

@@ -52,6 +52,17 @@ using sinter::exec::executor;
 
 namespace {
 
+// A copy of `from` becomes a piece of an assemble nest.
+void put(sinter::planning::nest& n, const sinter::planning::access& from,
+         const symbolic_shape& offset) {
+  sinter::planning::step load;
+  load.kind = sinter::planning::step_kind::load;
+  load.type = dtype::f32;
+  load.access = static_cast<int>(n.accesses.size());
+  n.accesses.push_back(from);
+  n.pieces.push_back({from.shape, offset, {load}});
+}
+
 const sinter::exec::kernel_table kernels = sinter::detail::all_code().kernels;
 const auto library = sinter::exec::library_instructions<float>();
 
@@ -261,14 +272,14 @@ TEST_CASE("assemble: pad with a value, concat of strided pieces") {
   const int joined = add_buffer(p, place::output, 1, dtype::f32, shape({3, 7}));
   body pad(shape({6, 5}), nest_kind::assemble);
   pad.n.fill = 9;
-  pad.n.pieces = {{whole(p, x), shape({1, 1})}};
+  put(pad.n, whole(p, x), shape({1, 1}));
   pad.n.stores = {{0, padded}};
   pad.finish(p);
   body concat(shape({3, 7}), nest_kind::assemble);
   const auto part =
       through(whole(p, x), op::slice, shape({3, 3}), {1, 1}, {dim(0), dim(3), dim(1), dim(4)});
-  concat.n.pieces = {{through(part, op::flip, shape({3, 3}), {1}), shape({0, 0})},
-                     {whole(p, x), shape({0, 3})}};
+  put(concat.n, through(part, op::flip, shape({3, 3}), {1}), shape({0, 0}));
+  put(concat.n, whole(p, x), shape({0, 3}));
   concat.n.stores = {{0, joined}};
   concat.finish(p);
   std::vector<float> in(12), y(30), z(21);

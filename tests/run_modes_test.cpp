@@ -265,6 +265,30 @@ TEST_CASE("threads fetch ahead what their own caches do not hold") {
   CHECK(!fetches(16));
 }
 
+TEST_CASE("pieces of what does not fit go past the caches by whole lines, two at least") {
+  const auto streams = [](std::int64_t columns, double bytes) {
+    const auto c = test_support::make_case(
+        "", [](auto x, auto y) { return sinter::concat(1, x + y, x * y); }, noise({90, columns}),
+        noise({90, columns}, 2));
+    const bound_plan bound = checked(c, bytes);
+    REQUIRE(bound.plan.nests.size() == 1);
+    const auto& assembly = std::get<exec::lowered_assembly>(bound.plan.nests[0]);
+    REQUIRE(assembly.pieces.size() == 2);
+    const auto goes_past = [](const exec::lowered_tiles& piece) {
+      return std::ranges::all_of(piece.program.commands,
+                                 [](const command& each) { return each.mode.streaming; });
+    };
+    CHECK(goes_past(assembly.pieces[0]) == goes_past(assembly.pieces[1]));
+    return goes_past(assembly.pieces[0]);
+  };
+  CHECK(streams(64, 4096));
+  CHECK(streams(32, 4096));
+  CHECK(!streams(16, 4096));   // a line
+  CHECK(!streams(72, 4096));   // parts of lines
+  CHECK(streams(1000, 4096));  // of few among many
+  CHECK(!streams(64, no_limit));
+}
+
 TEST_CASE("what is read again does not go past the caches") {
   const auto stored = [](auto x, auto y, auto z) {
     auto s = (x + y) * z;

@@ -365,8 +365,8 @@ TEST_CASE("nests: shapes, dtypes, views and steps") {
               [&](schedule& s) { windows(s).steps[2].attributes[2] = 2; }},
              {"access 1: windows out of bounds",
               [&](schedule& s) { windows(s).steps[3].attributes[1] = 2; }},
-             {"piece 0: joins axes where nothing gathers",
-              [&](schedule& s) { of(s, kind::assemble).pieces[0].source = windows(s); }},
+             {"access 0: joins axes where nothing gathers",
+              [&](schedule& s) { of(s, kind::assemble).accesses[0] = windows(s); }},
              {"hints: tables", [&](schedule& s) { hints(s).erase(hints(s).begin()); }},
              {"hints: tables", [&](schedule& s) { hints(s)[0].buffer = hints(s)[1].buffer; }}});
   const auto product = [&](schedule& s) -> sinter::planning::nest& { return of(s, kind::matmul); };
@@ -400,6 +400,15 @@ TEST_CASE("nests: shapes, dtypes, views and steps") {
       "assembled",
       {{"piece 0 offset",
         [&](schedule& s) { of(s, kind::assemble).pieces[0].offset[0] = sinter::ir::dim(99); }},
+       {"piece 0: is nothing", [&](schedule& s) { of(s, kind::assemble).pieces[0].body.clear(); }},
+       {"piece 0: has another dtype",
+        [&](schedule& s) { of(s, kind::assemble).pieces[0].body[0].type = sinter::dtype::f64; }},
+       {"piece 0: has no rows",
+        [&](schedule& s) {
+          of(s, kind::assemble).pieces[0].body[0].level = sinter::planning::level::row;
+        }},
+       {"%0 access: there is none",
+        [&](schedule& s) { of(s, kind::assemble).pieces[0].body[0].access = 9; }},
        {"iteration fill 0: is missing", [&](schedule& s) {
           of(s, kind::assemble).pieces.clear();
           s.items[0].iterations.clear();

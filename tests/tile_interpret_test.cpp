@@ -72,6 +72,9 @@ bool is_exact(const lowered_plan& plan) {
       return sinter::is_integral(products->type) &&
              std::ranges::all_of(products->parts,
                                  [](const lowered_part& p) { return is_exact(p.rest); });
+    if (const auto* assembly = std::get_if<lowered_assembly>(&n))
+      return std::ranges::all_of(assembly->pieces,
+                                 [](const lowered_tiles& p) { return is_exact(p.program); });
     if (const auto* custom = std::get_if<lowered_custom>(&n)) return custom->kernel == nullptr;
     return !std::holds_alternative<lowered_streamed>(n);
   });

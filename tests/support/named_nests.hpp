@@ -173,6 +173,16 @@ output: %8
 output: %2
 output: %3
 )"},
+        {"computed pieces", R"(%0 = argument {number: 0} : f32[20, 300]
+%1 = argument {number: 1} : f32[30, 300]
+%2 = exp(%0) : f32[20, 300]
+%3 = add(%2, %0) : f32[20, 300]
+%4 = concat(%3, %1) {axis: 0} : f32[50, 300]
+%5 = relu(%1) : f32[30, 300]
+%6 = concat(%5, %1) {axis: 1} : f32[30, 600]
+output: %4
+output: %6
+)"},
         {"indexed", R"(%0 = argument {number: 0} : f32[30, 12]
 %1 = iota {axis: 0} : i64[40]
 %2 = constant {value: 30} : i64[]

@@ -220,7 +220,7 @@ class tile_emitter : private step_emitter {
         v.at = target;
         return;
       }
-      if (!s_.usable_in_place(p_.streams[index(s_.stores[k].stream)])) continue;
+      if (!s_.stores_in_place(k)) continue;
       const location target = place_of_store(static_cast<int>(k), step.type);
       emit_step(p_.commands, i, target);
       v.at = target;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Nests that only move elements: assemble (pad, concat) writes pieces into blocks of its output,
-// alias gives memory another shape, and copies it only where no strides can express that.
+// Nests that move elements: assemble (pad, concat) writes pieces into blocks of its output, which
+// it may compute on the way, alias gives memory another shape, and copies it only where no strides
+// can express that.
 #pragma once
 
 #include <array>
@@ -23,10 +24,9 @@ class assemble_nest {
   assemble_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
       : nest_(&nest), buffer_(nest.stores.at(0).buffer) {
     const planning::buffer& out = plan.buffers[static_cast<std::size_t>(buffer_)];
-    const double share = nest.predicted_nanoseconds / static_cast<double>(nest.pieces.size() + 1);
     for (const planning::piece& piece : nest.pieces) {
-      copies_.push_back(copy_nest(piece.source, out.type, buffer_, share));
-      pieces_.emplace_back(nullptr, kernels, copies_.back());
+      nests_.push_back(nest_of_piece(nest, piece));
+      pieces_.emplace_back(nullptr, kernels, nests_.back());
     }
     dispatch(out.type, [&]<class T>(std::type_identity<T>) {
       const auto value = static_cast<T>(nest.fill);
@@ -43,7 +43,7 @@ class assemble_nest {
     std::int64_t covered = 0;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       strided_view block = target_;
-      block.shape = at.evaluate(copies_[i].space);
+      block.shape = at.evaluate(nests_[i].space);
       for (std::size_t axis = 0; axis < block.shape.size(); ++axis)
         block.offset += at.evaluate(nest_->pieces[i].offset[axis]) * block.strides[axis];
       covered += element_count(block.shape);
@@ -93,15 +93,18 @@ class assemble_nest {
   bool bind_interleaved(const binding& at) {
     if (!interleaved_pieces::has_columns(target_.shape)) return false;
     std::vector<interleaved_pieces::piece> columns;
-    for (const planning::piece& piece : nest_->pieces)
+    for (const planning::piece& piece : nest_->pieces) {
+      if (!is_copied(piece)) return false;
+      const auto read = static_cast<std::size_t>(piece.body[0].access);
       columns.push_back(
-          {at.view(piece.source), at.evaluate(piece.offset[target_.shape.size() - 1])});
+          {at.view(nest_->accesses[read]), at.evaluate(piece.offset[target_.shape.size() - 1])});
+    }
     return interleaved_.bind(target_, size_, columns, fill_);
   }
 
   const planning::nest* nest_;
   int buffer_;
-  std::deque<planning::nest> copies_;  // a deque: the pieces keep references
+  std::deque<planning::nest> nests_;  // a deque: the pieces keep references
   std::deque<tile_nest> pieces_;
   std::array<std::byte, 8> fill_{};
   dtype type_{};
@@ -128,8 +131,6 @@ inline bool is_read_behind_overwrite(const binding& at, std::size_t number, int 
     bool reads = false;
     for (const planning::access& a : n.accesses)
       reads = reads || names[static_cast<std::size_t>(a.buffer)];
-    for (const planning::piece& p : n.pieces)
-      reads = reads || names[static_cast<std::size_t>(p.source.buffer)];
     for (const planning::store& s : n.stores) {
       overwritten = overwritten || (may_overlap(plan, s.buffer, argument_buffer) &&
                                     bytes_of(s.buffer) == bytes_of(argument_buffer));

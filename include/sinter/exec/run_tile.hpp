@@ -483,11 +483,15 @@ class tile_runner {
         std::memcpy(stream_at(c.stream, offset(number, row)), address(from, row), s.element_size);
       return;
     }
-    if (const std::int64_t from_pitch = pitch(from); is_transposed(s, number) && from_pitch != 0) {
-      transpose_copy(height_, width_, address(from, 0), from_pitch, s.element_size,
-                     stream_at(c.stream, offset(number, 0) + column_ * s.step), s.step);
-      return;
-    }
+    const std::int64_t from_pitch = pitch(from);
+    if (is_transposed(s, number) && from_pitch != 0)
+      return transpose_copy(height_, width_, address(from, 0), from_pitch, s.element_size,
+                            stream_at(c.stream, offset(number, 0) + column_ * s.step), s.step);
+    if (s.linear && s.step == 1 && from_pitch != 0)
+      return for_each_even_run(number, [&](std::int64_t row, std::int64_t rows, std::int64_t step) {
+        copy_rows(rows, width_ * size, address(from, row), from_pitch * size,
+                  stream_at(c.stream, offset(number, row) + column_), step * size);
+      });
     for (std::int64_t row = 0; row < height_; ++row) {
       const std::byte* source = address(from, row);
       for_each_run(

@@ -155,6 +155,26 @@ class tile_schedule {
            program.chunk >= 64;
   }
 
+  // May store k be written in place by who computes it? Of rows between those of other pieces,
+  // which fill parts of lines, also where they are shorter: from slots they are written in bursts,
+  // and fetched for that. (Two pieces of [131072,16] and [65536,32]: 1.6 to 1.7 ms from slots, 0.75
+  // to 0.85 in place; of what stays in L2 as long: Zen 5. But where operands are in slots anyway,
+  // 43 us instead of 20: two parts of 16 columns, turned by an angle.)
+  bool stores_in_place(std::size_t k) const {
+    const stream& s = program.streams[static_cast<std::size_t>(stores[k].stream)];
+    return usable_in_place(s) || (request_.destination != nullptr && program.chunk >= 16 &&
+                                  s.has_unit_step() && reads_in_place());
+  }
+  bool reads_in_place() const {
+    for (int i = 0; i < step_count(); ++i) {
+      const bound_value& v = values[static_cast<std::size_t>(i)];
+      if (alive(i) && v.extent == value_class::full && !v.direct &&
+          step(i).kind == planning::step_kind::load)
+        return false;
+    }
+    return true;
+  }
+
   // Computed in one phase and used in a later one.
   bool is_kept(int s) const {
     const bound_value& v = values[static_cast<std::size_t>(s)];
@@ -207,19 +227,26 @@ class tile_schedule {
     return view;
   }
 
+  // A copy of an operand, which its nest reads, is in no buffer of the plan.
   void find_streamed(const binding& at) {
     for (std::size_t i = 0; i < stores.size(); ++i)
-      if (stores[i].stream >= 0 && request_.destination == nullptr)
+      if (stores[i].stream >= 0 && store(i).buffer >= 0)
         stores[i].passes_caches =
             leaves_caches(at, store(i).buffer) &&
             gains_past_caches(program.streams[static_cast<std::size_t>(stores[i].stream)]);
   }
 
+  // Rows of a block are parts of lines, or whole ones, of which there shall be two: one at a time
+  // goes past the caches no faster than through them (sigmoids in rows of 16 f32 1.2 times as long,
+  // of 32 0.8 of the time: Zen 5).
   bool gains_past_caches(const stream& s) const {
+    constexpr std::int64_t line{line_bytes};
     const auto size = static_cast<std::int64_t>(s.element_size);
-    const bool shares_lines = std::ranges::any_of(
-        s.outer, [&](std::int64_t step) { return step * size % std::int64_t{line_bytes} != 0; });
-    return !shares_lines || program.axes.columns * size >= shortest_streamed_row();
+    const std::int64_t row = program.axes.columns * size;
+    const auto is_apart = [&](std::int64_t step) { return step * size % line != 0; };
+    const bool parts_lines = request_.destination != nullptr && (row % line != 0 || row < 2 * line);
+    const bool shares_lines = parts_lines || std::ranges::any_of(s.outer, is_apart);
+    return !shares_lines || row >= shortest_streamed_row();
   }
 
   // Does what is stored there not stay in the caches? Of what this program reads again, only what

@@ -251,7 +251,6 @@ class explain_page {
       if (std::ranges::find(to, buffer) == to.end()) to.push_back(buffer);
     };
     for (const planning::access& a : n.accesses) add(read, a.buffer);
-    for (const planning::piece& each : n.pieces) add(read, each.source.buffer);
     for (const planning::store& each : n.stores) add(written, each.buffer);
     const planning::plan_printer printer(p);
     const auto line = [&](std::string_view what, const std::vector<int>& buffers) {

@@ -209,8 +209,10 @@ class plan_drawing {
   // A nest that is one op.
   void add_whole(const planning::nest& n) {
     std::vector<int> operands;
-    for (const planning::access& a : n.accesses) operands.push_back(source_of(a.buffer));
-    for (const planning::piece& each : n.pieces) operands.push_back(source_of(each.source.buffer));
+    if (n.pieces.empty())
+      for (const planning::access& a : n.accesses) operands.push_back(source_of(a.buffer));
+    for (const planning::piece& p : n.pieces)
+      operands.push_back(node_of(add_body(n, p.body, p.space, {-1, -1}).back()));
     const std::string title(n.custom != nullptr ? n.custom->name
                                                 : planning::plan_printer::kind_name(n.kind));
     const int node =

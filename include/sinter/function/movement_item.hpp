@@ -35,10 +35,8 @@ class movement_item : private item_draft {
   }
 
  private:
-  // A copy of what `source` sees into a block of memory.
-  void add_copy(const planning::access& source, dtype type, int target, int number,
-                const exec::strided_view& block, double nanoseconds) {
-    const planning::nest n = exec::copy_nest(source, type, target, nanoseconds);
+  // What a nest makes goes into a block of memory.
+  void add_block(const planning::nest& n, int number, const exec::strided_view& block) {
     exec::bound_tile tile(
         kernels_, n,
         exec::analyze_tile(nullptr, n, exec::geometry::free, exec::all_stores(n), -1, -1));
@@ -48,7 +46,7 @@ class movement_item : private item_draft {
     request.destination = &block;
     tile.bind(at_, request);
     item_.iterations.push_back(
-        tile_iteration(tile.program(), n, planning::work_kind::copy, nanoseconds));
+        tile_iteration(tile.program(), n, planning::work_kind::copy, n.predicted_nanoseconds));
     item_.iterations.back().part = number;
     add_prefetches(tile.program());
   }
@@ -59,8 +57,7 @@ class movement_item : private item_draft {
     const exec::strided_view& whole = at_[target];
     const double share = n.predicted_nanoseconds / static_cast<double>(n.pieces.size() + 1);
     std::int64_t covered = 0;
-    for (const planning::piece& p : n.pieces)
-      covered += element_count(at_.evaluate(p.source.shape));
+    for (const planning::piece& p : n.pieces) covered += element_count(at_.evaluate(p.space));
     if (covered < element_count(whole.shape)) {
       planning::iteration it{planning::work_kind::fill, 0, {}, {}};
       add_axes(it, buffer_at(target).shape, "i");
@@ -71,11 +68,10 @@ class movement_item : private item_draft {
     }
     for (std::size_t i = 0; i < n.pieces.size(); ++i) {
       exec::strided_view block = whole;
-      block.shape = at_.evaluate(n.pieces[i].source.shape);
+      block.shape = at_.evaluate(n.pieces[i].space);
       for (std::size_t axis = 0; axis < block.shape.size(); ++axis)
         block.offset += at_.evaluate(n.pieces[i].offset[axis]) * block.strides[axis];
-      add_copy(n.pieces[i].source, buffer_at(target).type, target, static_cast<int>(i), block,
-               share);
+      add_block(nest_of_piece(n, n.pieces[i]), static_cast<int>(i), block);
     }
   }
 
@@ -88,7 +84,9 @@ class movement_item : private item_draft {
     exec::strided_view block = at_[target];
     block.shape = at_.evaluate(n.accesses[0].shape);
     block.strides = row_major_strides(block.shape);
-    add_copy(n.accesses[0], buffer_at(target).type, target, 0, block, n.predicted_nanoseconds);
+    add_block(
+        exec::copy_nest(n.accesses[0], buffer_at(target).type, target, n.predicted_nanoseconds), 0,
+        block);
   }
 
   void add_gather() {

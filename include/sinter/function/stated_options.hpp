@@ -85,6 +85,7 @@ class stated_options {
         "moments");
     require(std::ranges::none_of(n.stores, &planning::store::summed) || options_.nests.sums,
             "sums");
+    require(std::ranges::all_of(n.pieces, planning::is_copied) || options_.nests.pieces, "pieces");
   }
 
   void check_budget(const plan_record& p, std::size_t arena_bytes) const {

@@ -145,11 +145,33 @@ class candidate_cost {
           if (c.gathered[k] >= 0)
             work += gathered_share * machine_.packed_element * g_[c.inside.factors[k]].elements;
         break;
+      case nest_kind::assemble: work += piece_rows(c); break;
       case nest_kind::pack:
-      case nest_kind::assemble:
       case nest_kind::alias: break;
     }
     return work;
+  }
+
+  // Computed pieces go row by row where they are put, and views that they read in short rows are
+  // loaded so.
+  double piece_rows(const candidate& c) const {
+    double work = 0;
+    for (int operand : g_[c.root].forms[static_cast<std::size_t>(c.form)].operands)
+      if (c.inside.computes(operand)) work += machine_.copied_row * rows_of(operand);
+    constexpr std::int64_t short_row = 64;
+    for (int leaf : c.inside.leaves)
+      if (const resolved_view view = resolve(g_, leaf);
+          !view.steps.empty() && !g_[leaf].shape.empty() &&
+          g_.extent(g_[leaf].shape.back()) < short_row)
+        work += machine_.row * rows_of(leaf);
+    return work;
+  }
+
+  double rows_of(int value) const {
+    const ir::symbolic_shape& shape = g_[value].shape;
+    if (shape.empty()) return 1;
+    return g_[value].elements /
+           static_cast<double>(std::max<std::int64_t>(1, g_.extent(shape.back())));
   }
 
   // The 16 products, and what is transformed, in elements that are packed: of a filter, of a tile
@@ -372,9 +394,7 @@ class candidate_cost {
   // Rows of windows do not lie one behind the other: each is a load of its own.
   double window_rows(int leaf) const {
     for (const view_step& s : resolve(g_, leaf).steps)
-      if (s.code == ir::op::windows)
-        return g_[leaf].elements /
-               static_cast<double>(std::max<std::int64_t>(1, g_.extent(g_[leaf].shape.back())));
+      if (s.code == ir::op::windows) return rows_of(leaf);
     return 0;
   }
 

@@ -116,6 +116,27 @@ class cut_enumeration {
     return best;
   }
 
+  // The ways to have the operands of a form side by side, each in a part of one nest: read, or
+  // computed element by element. The first one reads them all.
+  std::vector<cut> side_by_side(const form& f) const {
+    std::vector<cut> partial(1);
+    for (int operand : f.operands) {
+      std::vector<cut> next;
+      for (const cut& so_far : partial) {
+        if (auto merged = merge(so_far, leaf(operand))) next.push_back(std::move(*merged));
+        if (g_[operand].scalar() || g_[operand].is_constant) continue;
+        for (const cut& inside : of(operand)) {
+          if (inside.inner_axes != 0 || inside.product >= 0) continue;
+          if (auto merged = merge(so_far, inside)) next.push_back(std::move(*merged));
+        }
+      }
+      for (cut& c : next) price(c);
+      keep_best(next, cuts_kept);
+      partial = std::move(next);
+    }
+    return partial;
+  }
+
   // The form of the product of the cut.
   const form& product_form(const cut& c) const {
     return g_[c.product].forms[static_cast<std::size_t>(c.form_of(c.product))];

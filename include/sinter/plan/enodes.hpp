@@ -41,7 +41,8 @@ inline std::vector<eqsat::node_id> enodes_of(const value_graph& g, const candida
     }
   if (c.kind == nest_kind::streamed) add_views(c.weighted.values);
   if (c.kind == nest_kind::assemble)
-    for (int operand : form_of(c.root, c.form).operands) add_views(operand);
+    for (int operand : form_of(c.root, c.form).operands)
+      if (!c.inside.computes(operand)) add_views(operand);
   return out;
 }
 

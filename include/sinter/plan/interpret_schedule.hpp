@@ -188,17 +188,25 @@ class schedule_interpreter {
     int number = operand == 0 ? 0 : static_cast<int>(n.prologues[0].size());
     for (const operand_part& part : n.prologues[operand]) {
       const shape_vector space = evaluate(part.space);
-      const auto values = bodies_.run(n, part.body, space, std::vector<bool>(space.size(), false),
-                                      &require(work_kind::operand, number++), {},
-                                      [](const step&) -> step_value { return {}; });
+      const step_value made =
+          computed_part(n, part.body, space, require(work_kind::operand, number++));
       const std::int64_t offset = evaluate(part.offset);
       ir::for_each_index(space, [&](shape_vector index) {
-        const double x = values.back()(index);
+        const double x = made(index);
         index.back() += offset;
         out.data[out.place(index)] = x;
       });
     }
     return out;
+  }
+
+  // What the last step of a tile program inside of a nest holds.
+  step_value computed_part(const nest& n, const std::vector<step>& body, const shape_vector& space,
+                           const iteration& walk) const {
+    return bodies_
+        .run(n, body, space, std::vector<bool>(space.size(), false), &walk, {},
+             [](const step&) -> step_value { return {}; })
+        .back();
   }
 
   void run_streamed(const nest& n) {
@@ -277,17 +285,14 @@ class schedule_interpreter {
 
   // ---- movement
 
-  void copy(const iteration& walk, const access& source, int target,
-            const std::vector<std::int64_t>& offset, bool reshapes) {
+  // In row-major order, under another shape.
+  void copy(const iteration& walk, const access& source, int target) {
     const access_index find(s_.plan, source, s_.symbols);
     const shape_vector strides = row_major_strides(find.seen());
     walk_all(walk, [&](const shape_vector& index) {
-      const double x = memory_.read(source.buffer, find(index));
-      shape_vector to = index;
-      if (reshapes)
-        to = memory_.index_of(target, static_cast<std::int64_t>(ir::offset_of(index, strides)));
-      for (std::size_t axis = 0; axis < offset.size(); ++axis) to[axis] += offset[axis];
-      memory_.write(target, to, x);
+      const auto place = static_cast<std::int64_t>(ir::offset_of(index, strides));
+      memory_.write(target, memory_.index_of(target, place),
+                    memory_.read(source.buffer, find(index)));
     });
   }
 
@@ -297,11 +302,15 @@ class schedule_interpreter {
       walk_all(*all, [&](const shape_vector& index) {
         memory_.write(target, index, ir::cast_scalar(dtype::f64, memory_.type(target), n.fill));
       });
-    for (std::size_t i = 0; i < n.pieces.size(); ++i) {
-      std::vector<std::int64_t> offset;
-      for (ir::dim d : n.pieces[i].offset) offset.push_back(evaluate(d));
-      copy(require(work_kind::copy, static_cast<int>(i)), n.pieces[i].source, target, offset,
-           false);
+    int number = 0;
+    for (const piece& p : n.pieces) {
+      const shape_vector offset = evaluate(p.offset), space = evaluate(p.space);
+      const step_value made = computed_part(n, p.body, space, require(work_kind::copy, number++));
+      ir::for_each_index(space, [&](const shape_vector& index) {
+        shape_vector to = index;
+        for (std::size_t axis = 0; axis < to.size(); ++axis) to[axis] += offset[axis];
+        memory_.write(target, to, made(index));
+      });
     }
   }
 
@@ -315,7 +324,7 @@ class schedule_interpreter {
     });
     const int target = n.stores[0].buffer;
     if (const iteration* const walk = this->find(work_kind::copy, 0))
-      return copy(*walk, n.accesses[0], target, {}, true);
+      return copy(*walk, n.accesses[0], target);
     for (std::size_t i = 0; i < elements.size(); ++i)
       memory_.write(target, memory_.index_of(target, static_cast<std::int64_t>(i)), elements[i]);
   }

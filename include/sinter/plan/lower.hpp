@@ -15,6 +15,7 @@
 #include <sinter/plan/causal.hpp>
 #include <sinter/plan/enodes.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/plan/nest_parts.hpp>
 #include <sinter/plan/select.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
@@ -218,7 +219,7 @@ class lowering {
         for (int operand : own->operands) n.accesses.push_back(access_to(operand, false));
         break;
       }
-      case nest_kind::assemble: lower_pieces(n, c.root, *own); break;
+      case nest_kind::assemble: lower_pieces(n, c, *own); break;
       case nest_kind::pack: break;  // no candidate: see packed_buffer
       case nest_kind::alias: {
         n.space = root.shape;
@@ -241,23 +242,36 @@ class lowering {
     chosen_nodes_.clear();
   }
 
-  void lower_pieces(nest& n, int root, const form& f) {
-    n.space = g_[root].shape;
+  void lower_pieces(nest& n, const candidate& c, const form& f) {
+    n.space = g_[c.root].shape;
     const auto& payload = g_.payload(f);
     if (f.code == ir::op::pad) {
       n.fill = ir::double_of(payload.attributes[0]);
-      piece p{access_to(f.operands[0], true), {}};
-      for (std::size_t i = 0; i < n.space.size(); ++i) p.offset.push_back(payload.dims[2 * i]);
-      n.pieces.push_back(std::move(p));
-      return;
+      ir::symbolic_shape offset;
+      for (std::size_t i = 0; i < n.space.size(); ++i) offset.push_back(payload.dims[2 * i]);
+      return add_piece(n, c, f.operands[0], offset);
     }
-    ir::dim at(0);
+    ir::symbolic_shape offset = ir::symbolic_shape::filled(n.space.size(), ir::dim(0));
+    ir::dim& at = offset[payload.attributes[0]];
     for (int operand : f.operands) {
-      piece p{access_to(operand, true), ir::symbolic_shape::filled(n.space.size(), ir::dim(0))};
-      p.offset[payload.attributes[0]] = at;
+      add_piece(n, c, operand, offset);
       at = out_.dims.add(at, g_[operand].shape[payload.attributes[0]]);
-      n.pieces.push_back(std::move(p));
     }
+  }
+
+  void add_piece(nest& n, const candidate& c, int value, const ir::symbolic_shape& offset) {
+    nest program;  // of this piece alone
+    program.space = g_[value].shape;
+    body_state s{program, c, {}};
+    if (c.inside.computes(value)) {
+      value_step(s, value);
+    } else {
+      step load{step_kind::load, level::full, g_[value].type};
+      load.access = add_access(program, access_to(value, true));
+      add_step(s.n, load);
+    }
+    take_accesses(n, program);
+    n.pieces.push_back({program.space, offset, std::move(program.body)});
   }
 
   // ---- tile programs
@@ -299,12 +313,12 @@ class lowering {
           if (ir::has_axis(mask, a) == inner) n.axis_order.push_back(a);
       n.inner_axes = std::popcount(static_cast<std::uint64_t>(mask));
     }
-    s.step_of.emplace_back(is_pair ? c.pair.first : c.root, push(s, reduce));
+    s.step_of.emplace_back(is_pair ? c.pair.first : c.root, add_step(s.n, reduce));
     if (!is_pair) return;
     step second{c.pair.kind, level::row, g_[c.root].type};
     second.operands = reduce.operands;
     second.attribute = c.pair.guarded ? 1 : 0;
-    s.step_of.emplace_back(c.root, push(s, second));
+    s.step_of.emplace_back(c.root, add_step(s.n, second));
   }
 
   void add_store(body_state& s, int value) {
@@ -394,9 +408,7 @@ class lowering {
       std::vector<int> step_at;
       for (const prologue_value& made : part.body)
         step_at.push_back(prologue_step(s, part, made, step_at));
-      for (step& each : program.body)
-        if (each.access >= 0) each.access += static_cast<int>(n.accesses.size());
-      for (access& a : program.accesses) n.accesses.push_back(std::move(a));
+      take_accesses(n, program);
       n.prologues[operand].push_back({part.space, part.offset, std::move(program.body)});
     }
     for (const step& each : n.prologues[operand][0].body)
@@ -416,7 +428,7 @@ class lowering {
       if (f.fused < 0 && f.code == ir::op::custom_map) map.custom = &g_.custom(f);
       for (int operand : made.operands)
         map.operands.push_back(step_at[static_cast<std::size_t>(operand)]);
-      return push(s, map);
+      return add_step(s.n, map);
     }
     const int number = read(s, made.value);
     const step& load = s.n.body[static_cast<std::size_t>(number)];
@@ -446,11 +458,6 @@ class lowering {
     n.space = n.parts.front().space;
   }
 
-  int push(body_state& s, const step& made) {
-    s.n.body.push_back(made);
-    return static_cast<int>(s.n.body.size()) - 1;
-  }
-
   // Recursion is as deep as a nest's body (at most body_limit).
   int value_step(body_state& s, int value) {
     for (const auto& [v, number] : s.step_of)
@@ -463,18 +470,13 @@ class lowering {
     return made;
   }
 
-  static bool uniform(const step& s) {
-    return s.kind == step_kind::scalar || s.kind == step_kind::constant ||
-           s.kind == step_kind::extent;
-  }
-
   int compute(body_state& s, int value, const form& f) {
     step made{step_kind::map, level::full, g_[value].type, f.code};
     if (value == s.c.second) {
       value_step(s, s.c.pair.first);
       made = {step_kind::deviations, level::row, g_[value].type};
       made.operands.push_back(value_step(s, s.c.pair.x));
-      return push(s, made);
+      return add_step(s.n, made);
     }
     const bool plain = f.fused < 0;
     if (plain && f.code == ir::op::matmul) {
@@ -485,47 +487,47 @@ class lowering {
         made.access = add_access(s.n, packed >= 0 ? packed_access(packed, made.attribute != 0)
                                                   : access_to(f.operands[1], true));
       }
-      return push(s, made);
+      return add_step(s.n, made);
     }
     if (plain && (f.code == ir::op::iota || f.code == ir::op::random_uniform)) {
       made.kind = f.code == ir::op::iota ? step_kind::iota : step_kind::random;
       made.attribute = g_.payload(f).attributes[1];
       for (int key : f.operands) made.operands.push_back(value_step(s, key));
-      return push(s, made);
+      return add_step(s.n, made);
     }
     inline_vector<int, ir::region::max_leaves> operands;
     bool any_full = false, any_row = false;
     for (int operand : f.operands) {
       operands.push_back(value_step(s, operand));
       const step& o = s.n.body[static_cast<std::size_t>(operands.back())];
-      if (uniform(o)) continue;
+      if (is_uniform(o)) continue;
       (o.level == level::full ? any_full : any_row) = true;
     }
     if (plain && f.code == ir::op::broadcast_to) {
       if (any_full || !any_row) return operands[0];
       made.kind = step_kind::spread;
       made.operands = operands;
-      return push(s, made);
+      return add_step(s.n, made);
     }
     if (plain && ir::info(f.code).kind == ir::kind::reduction) {
       made.kind = step_kind::reduce;
       made.level = level::row;
       made.attribute = g_.payload(f).attributes[0];
       made.operands = operands;
-      return push(s, made);
+      return add_step(s.n, made);
     }
     if (any_row && !any_full) made.level = level::row;
     for (int& o : operands) {
       const step& operand = s.n.body[static_cast<std::size_t>(o)];
-      if (uniform(operand) || operand.level == made.level) continue;
+      if (is_uniform(operand) || operand.level == made.level) continue;
       step spread{step_kind::spread, level::full, operand.type};
       spread.operands.push_back(o);
-      o = push(s, spread);
+      o = add_step(s.n, spread);
     }
     if (!plain) made.fused = &g_.instruction(f);
     if (plain && f.code == ir::op::custom_map) made.custom = &g_.custom(f);
     made.operands = operands;
-    return push(s, made);
+    return add_step(s.n, made);
   }
 
   int read(body_state& s, int value) {
@@ -536,21 +538,21 @@ class lowering {
       made.kind = step_kind::constant;
       made.constant = is_wide_integer(base.type) ? static_cast<std::int64_t>(base.constant)
                                                  : ir::bits_of(base.constant);
-      return push(s, made);
+      return add_step(s.n, made);
     }
     // One value for the whole nest: a scalar, or what is a scalar after reshapes, slices, ...
     if (base.scalar() || g_[value].scalar()) {
       if (const form* f = base.find(ir::op::extent)) {
         made.kind = step_kind::extent;
         made.extent = g_.payload(*f).dims[0];
-        return push(s, made);
+        return add_step(s.n, made);
       }
       made.kind = step_kind::scalar;
       const bool direct = base.scalar();
       made.access =
           add_access(s.n, {ensure_buffer_of(view.goal), direct ? base.shape : g_[value].shape,
                            direct ? std::vector<view_step>{} : view.steps});
-      return push(s, made);
+      return add_step(s.n, made);
     }
     access a{ensure_buffer_of(view.goal), g_[value].shape, view.steps};
     const int inner = s.n.inner_axes;
@@ -567,16 +569,11 @@ class lowering {
       made.level = level::row;
     }
     made.access = add_access(s.n, std::move(a));
-    const int loaded = push(s, made);
+    const int loaded = add_step(s.n, made);
     if (!spread_row) return loaded;
     step spread{step_kind::spread, level::full, made.type};
     spread.operands.push_back(loaded);
-    return push(s, spread);
-  }
-
-  static int add_access(nest& n, access a) {
-    n.accesses.push_back(std::move(a));
-    return static_cast<int>(n.accesses.size()) - 1;
+    return add_step(s.n, spread);
   }
 
   const value_graph& g_;

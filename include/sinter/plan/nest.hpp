@@ -134,7 +134,7 @@ enum class nest_kind : std::uint8_t {
   // The softmax over rows of scores, and the sum of values that it weighs: scores are a product
   // with the body as epilogue, computed block by block and never stored.
   streamed,
-  assemble,     // pad or concat: fill, then copies of pieces into blocks of the output
+  assemble,     // pad or concat: fill, then pieces, copied or computed, into blocks of the output
   gather,       // out[..., i..., ...] = x[..., index[i...], ...]
   scatter_add,  // zeros, then adds each update at its index, in the order of the updates
   scan,         // out[..., i, ...] = the sum of x[..., j, ...], j from the first one to i
@@ -143,9 +143,12 @@ enum class nest_kind : std::uint8_t {
   pack,  // a right side of products in the order in which their kernel reads it (exec/gemm.hpp)
 };
 
+// What an assemble nest puts into its place: a tile program whose last step is what is put there.
+// Its loads are accesses of the nest.
 struct piece {
-  planning::access source;
+  ir::symbolic_shape space;
   ir::symbolic_shape offset;  // where its element 0 goes in the output
+  std::vector<step> body;
   friend bool operator==(const piece&, const piece&) = default;
 };
 
@@ -219,8 +222,9 @@ struct nest {
   const ir::custom_op* custom = nullptr;  // custom, with its attributes
   std::vector<double> custom_attributes;
   std::vector<piece> pieces;  // assemble
-  std::vector<access>
-      accesses;  // gather: x, indices; scatter_add: updates, indices; scan, alias: the operand
+  // gather: x, indices; scatter_add: updates, indices; scan, alias: the operand; assemble: what the
+  // pieces read, in their order
+  std::vector<access> accesses;
   std::vector<step> body;
   std::vector<store>
       stores;  // what the nest produces; nests without a body produce stores[0].buffer
@@ -247,6 +251,27 @@ inline const step* second_of_pair(const nest& n) {
 /// The reduction beside it.
 inline ir::op first_of_pair(step_kind second) {
   return second == step_kind::deviations ? ir::op::reduce_sum : ir::op::reduce_max;
+}
+
+/// Is a piece only copied? Then it has one load.
+inline bool is_copied(const piece& p) {
+  return p.body.size() == 1 && p.body[0].kind == step_kind::load;
+}
+
+/// The nest that computes one piece of an assemble nest, and nothing else.
+inline nest nest_of_piece(const nest& n, const piece& p) {
+  nest out;
+  out.kind = nest_kind::tile;
+  out.space = p.space;
+  out.body = p.body;
+  for (step& s : out.body) {
+    if (s.access < 0) continue;
+    out.accesses.push_back(n.accesses[static_cast<std::size_t>(s.access)]);
+    s.access = static_cast<int>(out.accesses.size()) - 1;
+  }
+  out.stores = {{static_cast<int>(p.body.size()) - 1, n.stores[0].buffer}};
+  out.predicted_nanoseconds = n.predicted_nanoseconds / static_cast<double>(n.pieces.size() + 1);
+  return out;
 }
 
 /// Does the product of a matmul nest gather operand 0 or 1?

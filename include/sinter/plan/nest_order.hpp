@@ -52,7 +52,6 @@ inline nest& writing_part(nest& n, int buffer) {
 template <class Visitor>
 void for_each_read(const nest& n, Visitor visit) {
   for (const access& a : n.accesses) visit(a.buffer);
-  for (const piece& p : n.pieces) visit(p.source.buffer);
 }
 
 inline bool reads(const nest& n, int buffer) {

@@ -31,6 +31,9 @@ struct nest_policy {
   /// Sums over the rows of what a nest over rows computes, in that nest. false: in nests of their
   /// own.
   bool sums = true;
+  /// What is put side by side (`concat`) computed where it is put. false: it is stored before, and
+  /// copied.
+  bool pieces = true;
   /// Values that several nests need, computed in each of them instead of being stored once. false:
   /// they are stored, in a budget of memory, too, wherever a nest can be found that reads them.
   bool recompute = true;

@@ -65,8 +65,9 @@ class nest_reader : protected schedule_reader {
       piece p;
       words("at");
       p.offset = shape();
-      in_.expect(":");
-      p.source = read_access();
+      words("over");
+      p.space = shape();
+      p.body = read_part();
       n.pieces.push_back(std::move(p));
     }
     while (in_.accept_word("operand")) {
@@ -77,10 +78,7 @@ class nest_reader : protected schedule_reader {
       part.offset = extent();
       words("over");
       part.space = shape();
-      end_line();
-      part.body = read_body();
-      words("done");
-      end_line();
+      part.body = read_part();
       parts.push_back(std::move(part));
     }
     n.body = read_body();
@@ -142,6 +140,15 @@ class nest_reader : protected schedule_reader {
     }
     end_line();
     return a;
+  }
+
+  // A tile program inside of a nest, from the end of the line that it begins with.
+  std::vector<step> read_part() {
+    end_line();
+    std::vector<step> body = read_body();
+    words("done");
+    end_line();
+    return body;
   }
 
   std::vector<step> read_body() {

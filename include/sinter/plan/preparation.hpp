@@ -81,23 +81,20 @@ class plan_division {
     };
     add(n);
     for (const nest& part : n.parts) add(part);
-    for (const piece& p : n.pieces) fixed = fixed && all_fixed(p.offset);
+    for (const piece& p : n.pieces) {
+      fixed = fixed && all_fixed(p.offset) && all_fixed(p.space);
+      for (const step& s : p.body) fixed = fixed && fixed_.is_fixed(whole_.dims, s.extent);
+    }
     for (const store& s : n.stores)
       fixed = fixed && whole_.buffers[at(s.buffer)].place == place::arena;
-    for_each_access(n, [&](const access& a) {
+    for (const access& a : n.accesses) {
       const buffer& b = whole_.buffers[at(a.buffer)];
       const int w = writer_[at(a.buffer)];
       fixed = fixed && all_fixed(a.shape) && all_fixed(b.shape) &&
               (w >= 0 ? is_fixed[at(w)] : b.place == place::argument && fixed_.is_frozen(b.number));
       for (const view_step& v : a.steps) fixed = fixed && all_fixed(v.dims);
-    });
+    }
     return fixed;
-  }
-
-  template <class F>
-  static void for_each_access(const nest& n, F f) {
-    for (const access& a : n.accesses) f(a);
-    for (const piece& p : n.pieces) f(p.source);
   }
 
   void keep(int b) {
@@ -124,7 +121,6 @@ class plan_division {
       nest n = whole_.nests[i];
       const auto move_all = [&](nest& each) {
         for (access& a : each.accesses) move(a.buffer);
-        for (piece& p : each.pieces) move(p.source.buffer);
         for (store& s : each.stores) move(s.buffer);
       };
       move_all(n);

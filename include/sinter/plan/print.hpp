@@ -31,6 +31,7 @@ inline std::string in_microseconds(double nanoseconds) { return fixed(nanosecond
 inline std::string_view fused_form(const nest& n) {
   if (n.kind == nest_kind::streamed) return "streamed";
   if (n.kind == nest_kind::grouped) return "grouped";
+  if (!std::ranges::all_of(n.pieces, is_copied)) return "pieces";
   if (const step* second = second_of_pair(n); second != nullptr)
     return second->kind == step_kind::deviations ? "moments" : "exponentials";
   const bool maps =
@@ -81,8 +82,9 @@ class plan_printer {
     if (n.kind == nest_kind::matmul || n.kind == nest_kind::streamed)
       out += prologue_text(n) + product_text(n);
     if (n.body.empty()) {
-      for (const access& a : n.accesses) out += "    reads " + buffer_text(a) + "\n";
-      for (const piece& piece : n.pieces) out += "    reads " + buffer_text(piece.source) + "\n";
+      if (n.pieces.empty())
+        for (const access& a : n.accesses) out += "    reads " + buffer_text(a) + "\n";
+      for (const piece& p : n.pieces) out += piece_text(n, p);
       out += "    -> " + buffer_name(n.stores[0].buffer) + "\n";
       return out;
     }
@@ -162,9 +164,22 @@ class plan_printer {
       for (const operand_part& part : n.prologues[operand]) {
         out += std::string("    columns from ") + p_.dims.to_string(part.offset) + " of " +
                (operand == 0 ? "a" : "b") + ", on the way:\n";
-        for (std::size_t i = 0; i < part.body.size(); ++i)
-          out += "      %" + std::to_string(i) + " = " + step_text(n, part.body[i]) + "\n";
+        out += part_text(n, part.body);
       }
+    return out;
+  }
+
+  std::string piece_text(const nest& n, const piece& p) const {
+    if (is_copied(p))
+      return "    reads " + buffer_text(n.accesses[static_cast<std::size_t>(p.body[0].access)]) +
+             "\n";
+    return "    at " + p_.dims.to_string(p.offset) + ", computed:\n" + part_text(n, p.body);
+  }
+
+  std::string part_text(const nest& n, const std::vector<step>& body) const {
+    std::string out;
+    for (std::size_t i = 0; i < body.size(); ++i)
+      out += "      %" + std::to_string(i) + " = " + step_text(n, body[i]) + "\n";
     return out;
   }
 

@@ -200,7 +200,8 @@ class schedule_printer {
     for (std::size_t i = 0; i < n.accesses.size(); ++i)
       out += indent + "access " + std::to_string(i) + ": " + access_text(n.accesses[i]) + "\n";
     for (const piece& p : n.pieces)
-      out += indent + "piece at " + shape(p.offset) + ": " + access_text(p.source) + "\n";
+      out += indent + "piece at " + shape(p.offset) + " over " + shape(p.space) + "\n" +
+             body_text(p.body, indent + "  ") + indent + "done\n";
     for (std::size_t operand = 0; operand < 2; ++operand)
       for (const operand_part& part : n.prologues[operand])
         out += indent + "operand " + std::to_string(operand) + " from " +

@@ -214,8 +214,9 @@ void for_each_extent(Nest& n, Visit visit) {
     }
   for (auto& part : n.parts) for_each_extent(part, visit);
   for (auto& p : n.pieces) {
-    accessed(p.source);
+    shape(p.space);
     shape(p.offset);
+    body(p.body);
   }
   for (auto& a : n.accesses) accessed(a);
   body(n.body);
@@ -227,6 +228,8 @@ void for_each_step(Nest& n, Visit visit) {
   for (auto& operand : n.prologues)
     for (auto& part : operand)
       for (auto& s : part.body) visit(s);
+  for (auto& p : n.pieces)
+    for (auto& s : p.body) visit(s);
   for (auto& part : n.parts) for_each_step(part, visit);
   for (auto& s : n.body) visit(s);
 }

@@ -92,10 +92,9 @@ class item_verifier {
       case nest_kind::assemble: {
         const ir::symbolic_shape& whole = buffer_of(n.stores[0]).shape;
         std::int64_t covered = 0;
-        for (const piece& p : n.pieces) covered += count(p.source.shape);
+        for (const piece& p : n.pieces) covered += count(p.space);
         if (covered < count(whole)) out.push_back({work_kind::fill, 0, dims(whole)});
-        for (const piece& p : n.pieces)
-          out.push_back({work_kind::copy, number++, dims(p.source.shape)});
+        for (const piece& p : n.pieces) out.push_back({work_kind::copy, number++, dims(p.space)});
         break;
       }
       case nest_kind::gather: out.push_back({work_kind::index, 0, dims(n.space)}); break;

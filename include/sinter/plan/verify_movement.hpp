@@ -24,11 +24,12 @@ inline void check_pieces(const nest_facts& facts, const nest& n) {
   for (std::size_t i = 0; i < n.pieces.size(); ++i) {
     const piece& p = n.pieces[i];
     const std::string field = "piece " + std::to_string(i);
-    box own{{}, facts.evaluate(p.source.shape)};
+    box own{{}, facts.evaluate(p.space)};
     facts.require(own.extent.size() == whole.size() && p.offset.size() == whole.size(), field,
                   "has another rank");
-    facts.require(facts.buffer_at(p.source.buffer).type == facts.target(n).type, field,
-                  "has another dtype");
+    facts.require(!p.body.empty(), field, "is nothing");
+    facts.require(p.body.back().type == facts.target(n).type, field, "has another dtype");
+    for (const step& s : p.body) facts.require(s.level == level::full, field, "has no rows");
     for (std::size_t axis = 0; axis < whole.size(); ++axis) {
       own.begin.push_back(facts.evaluate(p.offset[axis]));
       facts.require(own.begin[axis] >= 0 && own.begin[axis] + own.extent[axis] <= whole[axis],

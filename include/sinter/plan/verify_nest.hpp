@@ -45,7 +45,10 @@ class nest_verifier : nest_facts {
       case nest_kind::matmul: return check_product(n);
       case nest_kind::grouped: return check_parts(n);
       case nest_kind::streamed: return check_streamed(n);
-      case nest_kind::assemble: return check_pieces(*this, n);
+      case nest_kind::assemble:
+        check_pieces(*this, n);
+        for (const piece& p : n.pieces) check_body(n, p.body, evaluate(p.space));
+        return;
       case nest_kind::gather:
       case nest_kind::scatter_add: return check_indexed(*this, n);
       case nest_kind::scan: return check_scan(*this, n);
@@ -85,8 +88,6 @@ class nest_verifier : nest_facts {
           n.kind == nest_kind::grouped || (n.kind == nest_kind::matmul && !n.packed_b && i < 2);
       check_access(n.accesses[i], "access " + std::to_string(i), computed || packed, joins);
     }
-    for (std::size_t i = 0; i < n.pieces.size(); ++i)
-      check_access(n.pieces[i].source, "piece " + std::to_string(i), false);
     for (std::size_t i = 0; i < n.stores.size(); ++i) {
       const std::string field = "store " + std::to_string(i);
       require(is_buffer(n.stores[i].buffer), field + " buffer", "there is none");

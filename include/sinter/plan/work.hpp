@@ -80,7 +80,6 @@ class work_counter {
       else
         add(n.accesses[i]);
     }
-    for (const piece& each : n.pieces) add(each.source);
   }
 
   static bool is_right_side(const nest& n, std::size_t access) {
@@ -175,7 +174,12 @@ class work_counter {
       case nest_kind::scatter_add:
       case nest_kind::scan: return count(n.accesses[0].shape);
       case nest_kind::custom: return custom_flops(n);
-      case nest_kind::assemble:
+      case nest_kind::assemble: {
+        std::int64_t all = 0;
+        for (const piece& p : n.pieces)
+          all = plus(all, body_flops(p.body, count(p.space), count(p.space), 0));
+        return all;
+      }
       case nest_kind::gather:
       case nest_kind::alias:
       case nest_kind::pack: return 0;
