@@ -29,6 +29,12 @@ void copy_blocks(std::int64_t rows, std::int64_t bytes, const std::byte* from,
 
 }  // namespace detail
 
+/// Shorter rows gain from copy_rows where they are written further apart than they are read; others
+/// do from memcpy, which loads a row before it stores any of it: where target rows are 4 KiB apart,
+/// a load of one block waits for the store of the one before. (x + transpose(y) of [1024,1024], by
+/// rows of 256 bytes: 0.36 instead of 0.45 ms, Zen 5.)
+inline constexpr std::int64_t longest_row_together = 256;
+
 /// Copies `rows` rows of `bytes` bytes; those of `from` and `to` begin so many bytes after each
 /// other. They must not overlap.
 inline void copy_rows(std::int64_t rows, std::int64_t bytes, const std::byte* from,

@@ -487,7 +487,7 @@ class tile_runner {
     if (is_transposed(s, number) && from_pitch != 0)
       return transpose_copy(height_, width_, address(from, 0), from_pitch, s.element_size,
                             stream_at(c.stream, offset(number, 0) + column_ * s.step), s.step);
-    if (s.linear && s.step == 1 && from_pitch != 0)
+    if (s.linear && s.step == 1 && from_pitch != 0 && width_ * size < longest_row_together)
       return for_each_even_run(number, [&](std::int64_t row, std::int64_t rows, std::int64_t step) {
         copy_rows(rows, width_ * size, address(from, row), from_pitch * size,
                   stream_at(c.stream, offset(number, row) + column_), step * size);
