@@ -171,8 +171,8 @@ class candidate_enumeration {
 
   // Do the computed ones lie in runs of so many elements, or whole? Shorter ones are columns, which
   // are put together faster than each by itself. (A Zen 5, part of the time of storing and copying
-  // two pieces: of 8 columns 0.64 to 0.93 in L2, 1.04 to 1.25 from memory; of 16 and more 0.48 to
-  // 0.94.)
+  // two pieces: of 8 columns 0.64 to 0.95 in L2, 1.04 to 1.25 from memory; of 16 and more 0.37 to
+  // 0.86.)
   bool are_long(int v, const form& f, const cut& inside) const {
     const std::int64_t least = g_[v].bytes() > g_.machine().l2_bytes ? 16 : 8;
     const auto axis = static_cast<std::size_t>(g_.payload(f).attributes[0]);
