@@ -95,24 +95,21 @@ class fetch_chooser {
   // One kernel, which walks its operands from their beginning to their end.
   void choose_stream() {
     for (command& c : p_.commands) {
-      if (c.kind == command_kind::reduce_columns) {
-        choose_rows(c);
-        continue;
-      }
-      const bool gains =
-          runs_steps(c) ? steps_gain_from_fetching(bytes_) : from_memory_ && stream_gains(c);
-      if (!gains || !can_fetch(c)) continue;
+      const std::int64_t distance = stream_distance_of(c);
+      if (distance == 0) continue;
       for (int k = 0; k < c.operand_count; ++k)
-        if (walks_memory(operand(c, k))) fetch(c, k, stream_distance);
-      if (writes_memory(c)) fetch(c, ir::run_mode::result, stream_distance);
+        if (walks_memory(operand(c, k))) fetch(c, k, distance);
+      if (writes_memory(c)) fetch(c, ir::run_mode::result, distance);
     }
   }
 
-  // Rows that are reduced column by column where they are.
-  void choose_rows(command& c) {
-    const std::int64_t distance =
-        column_distance(bytes_, p_.reductions[static_cast<std::size_t>(c.reduction)]);
-    if (distance > 0 && walks_memory(operand(c, 0))) fetch(c, 0, distance);
+  // How far ahead of such a kernel lines are fetched, in bytes; 0: not at all.
+  std::int64_t stream_distance_of(const command& c) const {
+    if (c.kind == command_kind::reduce_columns)
+      return column_distance(bytes_, p_.reductions[static_cast<std::size_t>(c.reduction)]);
+    const bool gains =
+        runs_steps(c) ? steps_gain_from_fetching(bytes_) : from_memory_ && stream_gains(c);
+    return gains && can_fetch(c) ? stream_distance : 0;
   }
 
   // One stream alone, which is only read, gains on a Zen 5, too: 1 M squares in L3 are summed
@@ -140,6 +137,7 @@ class fetch_chooser {
     for (const command_range& phase : p_.phase_lists) {
       for (int i = phase.first; i < phase.last; ++i) {
         command& c = p_.commands[static_cast<std::size_t>(i)];
+        // Columns go by rows of their own, not from tile to tile.
         if (!can_fetch(c) || c.kind == command_kind::reduce_columns) continue;
         for (int k = 0; k < c.operand_count; ++k)
           if (is_here(operand(c, k)) && (light || is_arithmetic(c))) last = &c, place = k;

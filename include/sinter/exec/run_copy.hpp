@@ -19,6 +19,16 @@
 
 namespace sinter::inline SINTER_ABI::exec {
 
+/// Where a piece lies in the memory of the whole.
+inline strided_view block_of_piece(const binding& at, const strided_view& whole,
+                                   const planning::piece& piece) {
+  strided_view block = whole;
+  block.shape = at.evaluate(piece.space);
+  for (std::size_t axis = 0; axis < block.shape.size(); ++axis)
+    block.offset += at.evaluate(piece.offset[axis]) * block.strides[axis];
+  return block;
+}
+
 class assemble_nest {
  public:
   assemble_nest(const planning::plan& plan, const kernel_table& kernels, const planning::nest& nest)
@@ -42,10 +52,7 @@ class assemble_nest {
     memory_need out;
     std::int64_t covered = 0;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      strided_view block = target_;
-      block.shape = at.evaluate(nests_[i].space);
-      for (std::size_t axis = 0; axis < block.shape.size(); ++axis)
-        block.offset += at.evaluate(nest_->pieces[i].offset[axis]) * block.strides[axis];
+      const strided_view block = block_of_piece(at, target_, nest_->pieces[i]);
       covered += element_count(block.shape);
       out.include(pieces_[i].bind(at, &block));
     }

@@ -66,13 +66,9 @@ class movement_item : private item_draft {
       give_to_threads(it, share);
       item_.iterations.push_back(std::move(it));
     }
-    for (std::size_t i = 0; i < n.pieces.size(); ++i) {
-      exec::strided_view block = whole;
-      block.shape = at_.evaluate(n.pieces[i].space);
-      for (std::size_t axis = 0; axis < block.shape.size(); ++axis)
-        block.offset += at_.evaluate(n.pieces[i].offset[axis]) * block.strides[axis];
-      add_block(nest_of_piece(n, n.pieces[i]), static_cast<int>(i), block);
-    }
+    for (std::size_t i = 0; i < n.pieces.size(); ++i)
+      add_block(nest_of_piece(n, n.pieces[i]), static_cast<int>(i),
+                exec::block_of_piece(at_, whole, n.pieces[i]));
   }
 
   void add_alias() {

@@ -120,20 +120,10 @@ class cut_enumeration {
   // computed element by element. The first one reads them all.
   std::vector<cut> side_by_side(const form& f) const {
     std::vector<cut> partial(1);
-    for (int operand : f.operands) {
-      std::vector<cut> next;
-      for (const cut& so_far : partial) {
-        if (auto merged = merge(so_far, leaf(operand))) next.push_back(std::move(*merged));
-        if (g_[operand].scalar() || g_[operand].is_constant) continue;
-        for (const cut& inside : of(operand)) {
-          if (inside.inner_axes != 0 || inside.product >= 0) continue;
-          if (auto merged = merge(so_far, inside)) next.push_back(std::move(*merged));
-        }
-      }
-      for (cut& c : next) price(c);
-      keep_best(next, cuts_kept);
-      partial = std::move(next);
-    }
+    for (int operand : f.operands)
+      partial = with_operand(partial, operand, leaf(operand), cuts_kept, [](const cut& inside) {
+        return inside.inner_axes == 0 && inside.product < 0;
+      });
     return partial;
   }
 
@@ -202,21 +192,32 @@ class cut_enumeration {
         plain.inner_axes = row;
         plain.space = g_[v].shape;
       }
-      std::vector<cut> next;
-      for (const cut& so_far : partial) {
-        if (auto merged = merge(so_far, plain)) next.push_back(std::move(*merged));
-        // Scalars are computed once, not per element, and of a constant every element is known.
-        if (g_[operand].scalar() || g_[operand].is_constant) continue;
-        for (const cut& inside : of(operand)) {
-          if (!goes_on(inside) || (row > 0 && inside.inner_axes != row)) continue;
-          if (auto merged = merge(so_far, inside)) next.push_back(std::move(*merged));
-        }
-      }
-      for (cut& c : next) price(c);
-      keep_best(next, 2 * cuts_kept);
-      partial = std::move(next);
+      partial = with_operand(partial, operand, plain, 2 * cuts_kept, [&](const cut& inside) {
+        return goes_on(inside) && (row == 0 || inside.inner_axes == row);
+      });
     }
     for (cut& c : partial) add(found, std::move(c), v, f);
+  }
+
+  // The `kept` best of the cuts so far, each with one more operand: read (`plain`), or computed by
+  // a cut that fits. Scalars are computed once, not per element, and of a constant every element is
+  // known.
+  template <class Fits>
+  std::vector<cut> with_operand(const std::vector<cut>& so_far, int operand, const cut& plain,
+                                std::size_t kept, Fits fits) const {
+    std::vector<cut> out;
+    const bool is_read = g_[operand].scalar() || g_[operand].is_constant;
+    for (const cut& each : so_far) {
+      if (auto merged = merge(each, plain)) out.push_back(std::move(*merged));
+      if (is_read) continue;
+      for (const cut& inside : of(operand)) {
+        if (!fits(inside)) continue;
+        if (auto merged = merge(each, inside)) out.push_back(std::move(*merged));
+      }
+    }
+    for (cut& c : out) price(c);
+    keep_best(out, kept);
+    return out;
   }
 
   // A superinstruction may want operand k as one value per row. Returns the number of axes of such
