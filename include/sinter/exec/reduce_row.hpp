@@ -237,7 +237,7 @@ template <monoid M, bool Fetches = false, Floating T>
 template <monoid M, class T>
 T reduce_row(std::int64_t n, const T* x) {
   if constexpr (Floating<T>) {
-    return reduce_all<M, T>(is_past_level1<T>(n) ? reduce_to_register<M, true>(n, x)
+    return reduce_all<M, T>(rows_gain_from_fetching<T>(n) ? reduce_to_register<M, true>(n, x)
                                                  : reduce_to_register<M>(n, x));
   } else {
     T all = identity_of<M, T>();
@@ -295,7 +295,7 @@ class rows_of_register {
     return reinterpret_cast<const T*>(x_ + i * step_);
   }
 
-  bool are_past_level1() const { return is_past_level1<T>(count * n_); }
+  bool gain_from_fetching() const { return rows_gain_from_fetching<T>(count * n_); }
 
   // How far ahead to fetch: into the next row, or the one behind it, unless that is far away.
   std::int64_t bytes_ahead() const {
@@ -351,7 +351,7 @@ void reduce_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t ro
   const auto add_numbers = [](simd<T> a, simd<T> b) { return combine_numbers<M, T>(a, b); };
   simd<T> row[std::size_t{rows.count}];
   if (n >= rows.several_accumulators) {
-    if (rows.are_past_level1())
+    if (rows.gain_from_fetching())
       reduce_fetched_rows<M>(n, rows, row);
     else
       for (int i = 0; i < rows.count; ++i)
