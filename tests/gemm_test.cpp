@@ -227,6 +227,31 @@ TEST_CASE_TEMPLATE("products behind each other have the bits of single ones", T,
     }
 }
 
+TEST_CASE_TEMPLATE("rows in each other's way in L1 give the same bits", T, float, double) {
+  using exec::detail::placement;
+  const std::int64_t ldb = 4096 / static_cast<std::int64_t>(sizeof(T)), most = 400;
+  const std::vector<T> b = some_values<T>(most * ldb, 2);
+  for (const std::int64_t m : {0, 1, 5, 23, 24, 37, 64})
+    for (const std::int64_t n : {1, 8, 24, 59, 100})
+      for (const std::int64_t k : {0, 1, 64, 193, 400})
+        for (const bool add : {false, true}) {
+          CAPTURE(m);
+          CAPTURE(n);
+          CAPTURE(k);
+          const std::vector<T> a = some_values<T>(m * k + 1, 1);
+          const auto product = [&](placement rows) {
+            std::vector<T> c = some_values<T>(m * n + 1, 3);
+            exec::multiply_in_place<T>(m, n, k, {a.data(), k, 1}, b.data(), ldb, {c.data(), n, add},
+                                       rows);
+            return c;
+          };
+          const std::vector<T> expected = product(placement::many_places);
+          for (const placement rows : {placement::two_places, placement::one_place})
+            CHECK(std::memcmp(product(rows).data(), expected.data(), expected.size() * sizeof(T)) ==
+                  0);
+        }
+}
+
 TEST_CASE("a matrix that was packed before gives the same bits") {
   // More columns than a panel, more depth than a piece, and a vector, which reads b itself.
   for (const auto& extents : {std::array<std::int64_t, 3>{8, 50, 20},

@@ -21,27 +21,29 @@ template <Floating T>
 inline constexpr bool strips_share_lines =
     tile_columns<T> * std::int64_t{sizeof(T)} % std::int64_t{line_bytes} != 0;
 
-/// A block of B, fetched some rows ahead: they lie far apart, and no prefetcher of the hardware
-/// follows over the end of a page. Of the last register of columns `rest` lanes are read.
+/// A block of B, fetched `ahead` elements before it is needed: its rows lie far apart, and no
+/// prefetcher of the hardware follows over the end of a page. Of the last register of columns
+/// `rest` lanes are read.
 template <Floating T, bool Whole>
 struct placed_columns {
   const T* from;
-  std::int64_t stride, rest;
+  std::int64_t stride, ahead, rest;
 
   placed_columns part(std::int64_t, std::int64_t) const { return *this; }
   [[gnu::always_inline]] simd<T> operator()(std::int64_t p, int w, bool last) const {
-    constexpr std::int64_t ahead = 8;
     const T* const at = from + p * stride + w * lanes<T>;
-    __builtin_prefetch(at + ahead * stride);
+    __builtin_prefetch(at + ahead);
     return Whole || !last ? load<T>(at) : load_part<T>(at, rest, T(0));
   }
 };
 
+/// What a row of a strip asks for of the block to come: all registers of one strip; those of two,
+/// every other row for the second's; or one of the lines of two, the rows taking turns.
+enum class asking : std::uint8_t { strip, pair_by_strips, pair_by_lines };
+
 /// The same of whole registers of a matrix that passes once, block by block. Rows of the block to
-/// come, from `next` on, come into L2 meanwhile: one for 2^slowness of this one's. With `Pairs` the
-/// block to come has two of the widest strips, and every other of this one's rows asks for the
-/// second.
-template <Floating T, bool Pairs>
+/// come, from `next` on, come into L2 meanwhile: one for 2^slowness of this one's.
+template <Floating T, asking Asking>
 struct passing_columns {
   const T* from;
   const T* next;
@@ -50,14 +52,20 @@ struct passing_columns {
 
   // For rows from i on. Where there are more groups of rows than parts, some fetch again.
   passing_columns part(std::int64_t i, std::int64_t depth) const {
-    const std::int64_t part = i / tile_rows & ((std::int64_t{1} << (slowness - Pairs)) - 1);
+    constexpr int pairs = Asking != asking::strip;
+    const std::int64_t part = i / tile_rows & ((std::int64_t{1} << (slowness - pairs)) - 1);
     return {from, next + part * (depth >> slowness) * stride, stride, slowness};
   }
   [[gnu::always_inline]] simd<T> operator()(std::int64_t p, int w, bool) const {
     constexpr int read = 0, into_second_level = 2;
-    const std::int64_t strip = Pairs ? (p & 1) * tile_columns<T> : 0;
-    __builtin_prefetch(next + (p >> slowness) * stride + strip + w * lanes<T>, read,
-                       into_second_level);
+    const T* const row = next + (p >> slowness) * stride;
+    if constexpr (Asking == asking::pair_by_lines) {
+      constexpr std::int64_t line = line_bytes / sizeof(T);
+      if (w == 0) __builtin_prefetch(row + (p & 3) * line, read, into_second_level);
+    } else {
+      const std::int64_t strip = Asking == asking::strip ? 0 : (p & 1) * tile_columns<T>;
+      __builtin_prefetch(row + strip + w * lanes<T>, read, into_second_level);
+    }
     return load<T>(from + p * stride + w * lanes<T>);
   }
 };
@@ -136,13 +144,60 @@ class last_rows {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Rows of B that stay in L1 while all rows of A pass, unless they are in each other's way there.
+inline constexpr std::int64_t in_place_depth = 192;
+
+/// How many places in L1, where an address goes by its place in 4 KiB, all rows of B have. There
+/// are 8 lines for each on Zen 3 and 4: of rows that have one place, or two, those that are fetched
+/// drive out those that are needed next. (GFLOP/s on a Zen 4 with AVX2, [64,256] by 64 columns of
+/// rows of 512 elements, fetched 8 and 3 rows ahead: 62 and 83; of rows of 1024, fetched 8 and 3
+/// rows ahead and not at all, and copied: 32, 41, 52 and 73, 16 rows 32, 40, 53 and 50. Of rows of
+/// 1000 86. A Xeon, with 12 lines for each, loses nothing.)
+enum class placement : std::uint8_t { many_places, two_places, one_place };
+
+template <Floating T>
+placement placement_of(std::int64_t stride) {
+  const std::int64_t bytes = stride * std::int64_t{sizeof(T)};
+  if (this_family() != processor_family::amd_19h || bytes % 2048 != 0)
+    return placement::many_places;
+  return bytes % 4096 == 0 ? placement::one_place : placement::two_places;
+}
+
+inline std::int64_t rows_ahead_of(placement p) {
+  return p == placement::many_places ? 8 : p == placement::two_places ? 3 : 0;
+}
+
+/// Rows of A for which strips of B that have one place are copied.
+inline constexpr std::int64_t least_rows_of_copied = 24;
+
+/// A strip of `depth` rows of B, one behind the other, in `room`.
+template <int W, Floating T>
+placed_columns<T, true> copy_strip(std::int64_t depth, const T* from, std::int64_t stride,
+                                   T* room) {
+  constexpr std::int64_t width = W * lanes<T>, ahead = 16;
+  for (std::int64_t p = 0; p < depth; ++p, from += stride)
+    for (int w = 0; w < W; ++w) {
+      __builtin_prefetch(from + ahead * stride + w * lanes<T>);
+      store<T>(room + p * width + w * lanes<T>, load<T>(from + w * lanes<T>));
+    }
+  return {room, width, 0, lanes<T>};
+}
+
+}  // namespace detail
+
 /// C = A B, or C += A B if the target says so, for row-major B with `ldb` elements between rows.
-/// How an element is summed up depends on k alone: in order, in blocks of 192.
+/// How an element is summed up depends on k alone: in order, in blocks of 192. `rows` says where
+/// rows of B lie in L1.
 template <Floating T>
 void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::placed_matrix<T> a,
-                       const T* b, std::int64_t ldb, detail::tile_target<T> c) {
-  // Rows of B that stay in L1 while all rows of A pass.
-  constexpr std::int64_t most_depth = 192;
+                       const T* b, std::int64_t ldb, detail::tile_target<T> c,
+                       detail::placement rows) {
+  constexpr std::int64_t most_depth = detail::in_place_depth;
+  const std::int64_t ahead = detail::rows_ahead_of(rows) * ldb;
+  const bool copies = rows == detail::placement::one_place && m >= detail::least_rows_of_copied;
+  alignas(64) T room[static_cast<std::size_t>(most_depth * detail::tile_columns<T>)];
   detail::last_rows<T> last(m, k);
   for (std::int64_t p = 0; p < k; p += most_depth) {
     const std::int64_t depth = std::min(most_depth, k - p);
@@ -155,12 +210,19 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
         last.template multiply<W>(depth, right, to, rest);
       };
       const T* const from = b + p * ldb + j;
-      if (rest == lanes<T>)
-        multiply(detail::placed_columns<T, true>{from, ldb, rest});
+      if (rest != lanes<T>)
+        multiply(detail::placed_columns<T, false>{from, ldb, ahead, rest});
       else
-        multiply(detail::placed_columns<T, false>{from, ldb, rest});
+        multiply(copies ? detail::copy_strip<W>(depth, from, ldb, room)
+                        : detail::placed_columns<T, true>{from, ldb, ahead, rest});
     });
   }
+}
+
+template <Floating T>
+void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::placed_matrix<T> a,
+                       const T* b, std::int64_t ldb, detail::tile_target<T> c) {
+  multiply_in_place<T>(m, n, k, a, b, ldb, c, detail::placement_of<T>(ldb));
 }
 
 /// Rows of B that few rows pass at once. A pass reads and writes the sums in C, which is a
@@ -179,7 +241,10 @@ std::int64_t few_rows_depth() {
 /// Do few rows fetch two strips at once? One of AVX2 has 96 bytes in each row of B, a line and a
 /// half, and memory is slow to give lines one by one. Zen 3, from memory, in turns: 16 rows by
 /// [768,2048] 38 and 50 GFLOP/s instead of 29 and 40, 8 rows 25 and 32 instead of 20 and 25, and as
-/// many as before where B is in L3. A Xeon loses 5 % with pairs.
+/// many as before where B is in L3. A Xeon loses 5 % with pairs. What asks costs the multiplication
+/// a tenth where each register of a row does, most of them for a line that is on its way: line by
+/// line a Zen 4 with AVX2, whose limit is 90 GFLOP/s, reaches 84 instead of 77 with 8 to 32 rows
+/// and B in L3, from memory 1.02 to 1.05 times what it did; a Xeon does not gain.
 template <Floating T>
 bool fetches_pairs_of_strips() {
   return detail::strips_share_lines<T> && this_family() == processor_family::amd_19h;
@@ -198,7 +263,9 @@ void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   detail::last_rows<T> last(m, k);
   const std::int64_t groups = std::max<std::int64_t>(1, m / detail::tile_rows);
   const int slowness = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(groups))) - 1;
+  const std::int64_t ahead = detail::rows_ahead_of(detail::placement_of<T>(ldb)) * ldb;
   const bool pairs = fetches_pairs_of_strips<T>();
+  using enum detail::asking;
   for (std::int64_t p = 0; p < k; p += most_depth) {
     const std::int64_t depth = std::min(most_depth, k - p);
     last.take(a, p, depth);
@@ -216,15 +283,19 @@ void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
       const auto behind = [&](std::int64_t column) {
         return column < n ? b + p * ldb + column : b + (p + depth) * ldb;
       };
-      if (rest != lanes<T>) return multiply(detail::placed_columns<T, false>{from, ldb, rest});
+      if (rest != lanes<T>)
+        return multiply(detail::placed_columns<T, false>{from, ldb, ahead, rest});
       if constexpr (W == detail::tile_registers && detail::strips_share_lines<T>) {
         if (pairs) {
           const std::int64_t second = j / width & 1;  // fetches the other half of the rows
           const T* const next = behind(j + (2 - second) * width) + second * (depth / 2) * ldb;
-          return multiply(detail::passing_columns<T, true>{from, next, ldb, slowness + 1});
+          // Their three lines want four rows for each to come.
+          if (slowness == 0)
+            return multiply(detail::passing_columns<T, pair_by_strips>{from, next, ldb, 1});
+          return multiply(detail::passing_columns<T, pair_by_lines>{from, next, ldb, slowness + 1});
         }
       }
-      multiply(detail::passing_columns<T, false>{from, behind(j + width), ldb, slowness});
+      multiply(detail::passing_columns<T, strip>{from, behind(j + width), ldb, slowness});
     });
   }
 }
