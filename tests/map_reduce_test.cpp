@@ -127,9 +127,12 @@ void check_rows(ir::map_reduce_function both, ir::run_mode mode, std::int64_t ro
 // has one value each.
 template <class T>
 void check_columns(const ir::instruction& instruction, exec::monoid m,
-                   ir::map_reduce_columns_function both, std::int64_t rows, std::int64_t columns) {
+                   ir::map_reduce_columns_function both, std::int64_t rows, std::int64_t columns,
+                   ir::column_walk walk) {
   CAPTURE(rows);
   CAPTURE(columns);
+  CAPTURE(walk.ahead);
+  CAPTURE(walk.in_turn);
   constexpr exec::reduction_table table = exec::reductions<T>();
   const exec::reduction_kernels& reduction = table[static_cast<std::size_t>(m)];
   const std::int64_t apart = columns + 3;
@@ -144,8 +147,8 @@ void check_columns(const ir::instruction& instruction, exec::monoid m,
   std::vector<std::byte> want(count + 64, std::byte{7}), got = want;
   for (auto* each : {&want, &got}) reduction.identity(columns, each->data());
   for (int again = 0; again < 2; ++again) {
-    reduction.column(rows, columns, mapped.data(), columns, 0, want.data());
-    both(rows, columns, operands.data(), got.data());
+    reduction.column(rows, columns, mapped.data(), columns, {}, want.data());
+    both(rows, columns, walk, operands.data(), got.data());
   }
   CHECK(got == want);
 }
@@ -169,11 +172,12 @@ void check_sizes() {
         check_rows<T>(maximum.max, mode, rows, columns);
       }
   for (std::int64_t rows : {1, 2, 7, 32})
-    for (std::int64_t columns : {0, 1, 5, 16, 17, 40, 64, 67, 1024, 1100}) {
-      check_columns<T>(square, exec::monoid::sum, square.column_sum, rows, columns);
-      check_columns<T>(square, exec::monoid::max, square.column_max, rows, columns);
-      check_columns<T>(maximum, exec::monoid::sum, maximum.column_sum, rows, columns);
-    }
+    for (std::int64_t columns : {0, 1, 5, 16, 17, 40, 64, 67, 1024, 1100})
+      for (const ir::column_walk walk : {ir::column_walk{}, {16 << 10}, {0, true}, {4096, true}}) {
+        check_columns<T>(square, exec::monoid::sum, square.column_sum, rows, columns, walk);
+        check_columns<T>(square, exec::monoid::max, square.column_max, rows, columns, walk);
+        check_columns<T>(maximum, exec::monoid::sum, maximum.column_sum, rows, columns, walk);
+      }
 }
 
 }  // namespace

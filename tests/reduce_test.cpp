@@ -205,17 +205,19 @@ TEST_CASE_TEMPLATE("columns", T, std::uint8_t, std::int32_t, std::int64_t, float
       const std::int64_t stride = columns + 5;
       const std::vector<T> x = some_values<T>(rows * stride);
       for (const monoid m : values_of_elements) {
-        const auto reduced = [&](std::int64_t ahead) {
+        const auto reduced = [&](sinter::ir::column_walk walk) {
           std::vector<double> accumulators(static_cast<std::size_t>(columns));
           std::vector<T> out(static_cast<std::size_t>(columns));
           kernels<T>(m).identity(columns, accumulators.data());
-          kernels<T>(m).column(rows, columns, x.data(), stride, ahead, accumulators.data());
+          kernels<T>(m).column(rows, columns, x.data(), stride, walk, accumulators.data());
           kernels<T>(m).finish(columns, accumulators.data(), out.data());
           return out;
         };
-        const std::vector<T> result = reduced(0);
-        // Fetched ahead, by two or four rows, they are the same bits.
-        for (const std::int64_t ahead : {64, 8 << 10, 64 << 10}) REQUIRE(reduced(ahead) == result);
+        const std::vector<T> result = reduced({});
+        // Fetched ahead, by two or four rows, or row by row, they are the same bits.
+        for (const std::int64_t ahead : {64, 8 << 10, 64 << 10})
+          REQUIRE(reduced({.ahead = ahead}) == result);
+        REQUIRE(reduced({.in_turn = true}) == result);
         for (std::int64_t j = 0; j < columns; ++j) {
           T want = x[static_cast<std::size_t>(j)];
           for (std::int64_t i = 1; i < rows; ++i)
@@ -257,8 +259,8 @@ TEST_CASE("argmax over columns, and the first of equals") {
   exec::argmax_state<float> state[3];
   const exec::reduction_kernels& largest = kernels<float>(monoid::argmax);
   largest.identity(3, state);
-  largest.column(2, 3, x, 3, 0, state);
-  largest.column(1, 3, x + 6, 3, 0, state);
+  largest.column(2, 3, x, 3, {}, state);
+  largest.column(1, 3, x + 6, 3, {}, state);
   std::int64_t index[3];
   largest.finish(3, state, index);
   CHECK(index[0] == 1);
@@ -278,11 +280,11 @@ TEST_CASE_TEMPLATE("NaN spreads through max and min, and is the argmax", T, floa
       // As a column, and as a row of columns.
       T result = 0;
       kernels<T>(monoid::max).identity(1, &result);
-      kernels<T>(monoid::max).column(n, 1, x.data(), 1, 0, &result);
+      kernels<T>(monoid::max).column(n, 1, x.data(), 1, {}, &result);
       CHECK(std::isnan(result));
       std::vector<T> each(static_cast<std::size_t>(n));
       kernels<T>(monoid::min).identity(n, each.data());
-      kernels<T>(monoid::min).column(1, n, x.data(), n, 0, each.data());
+      kernels<T>(monoid::min).column(1, n, x.data(), n, {}, each.data());
       for (std::int64_t i = 0; i < n; ++i)
         CHECK(std::isnan(each[static_cast<std::size_t>(i)]) == (i == at));
     }
@@ -295,13 +297,13 @@ TEST_CASE_TEMPLATE("NaN stays in its column", T, float, double) {
     const auto size = static_cast<std::size_t>(columns);
     std::vector<T> clean(size), result(size);
     kernels<T>(monoid::max).identity(columns, clean.data());
-    kernels<T>(monoid::max).column(rows, columns, x.data(), columns, 0, clean.data());
+    kernels<T>(monoid::max).column(rows, columns, x.data(), columns, {}, clean.data());
     for (std::int64_t at = 0; at < rows * columns; at += 7) {
       const T before =
           std::exchange(x[static_cast<std::size_t>(at)], std::numeric_limits<T>::quiet_NaN());
       kernels<T>(monoid::max).identity(columns, result.data());
       kernels<T>(monoid::max)
-          .column(rows, columns, x.data(), columns, at % 2 * 4096, result.data());
+          .column(rows, columns, x.data(), columns, {at % 2 * 4096, at % 3 == 0}, result.data());
       x[static_cast<std::size_t>(at)] = before;
       for (std::int64_t j = 0; j < columns; ++j) {
         const auto column = static_cast<std::size_t>(j);
@@ -328,7 +330,7 @@ TEST_CASE("the error of a sum grows with the logarithm of its length") {
   const double exact = static_cast<double>(0.1f) * static_cast<double>(n);
   CHECK(std::abs(static_cast<double>(reduce_row(monoid::sum, n, x.data())) / exact - 1) < 2e-6);
   double column = 0;
-  kernels<float>(monoid::sum).column(1 << 16, 1, x.data(), 1, 0, &column);
+  kernels<float>(monoid::sum).column(1 << 16, 1, x.data(), 1, {}, &column);
   CHECK(std::abs(column / (static_cast<double>(0.1f) * 65536) - 1) < 1e-6);
 }
 

@@ -101,7 +101,7 @@ constexpr whole_rows_function argmax_whole_rows() {
 
 template <class T>
 void argmax_column(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
-                   std::int64_t /*ahead*/, void* accumulator) {
+                   ir::column_walk, void* accumulator) {
   const auto* element = static_cast<const T*>(x);
   auto* state = static_cast<argmax_state<T>*>(accumulator);
   for (std::int64_t i = 0; i < rows; ++i, element += row_stride)

@@ -56,7 +56,7 @@ class block_sums {
   }
   // What the block has for these columns goes to the accumulators.
   void accumulate(const bound_reduction& r, std::int64_t column, std::int64_t columns) const {
-    r.kernels->column(1, columns, block(r, column), 0, 0,
+    r.kernels->column(1, columns, block(r, column), 0, {},
                       accumulators_ + place_of_column(r, column));
     std::memset(block(r, column), 0, static_cast<std::size_t>(columns) * size_of(r.type));
   }

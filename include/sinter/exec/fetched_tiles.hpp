@@ -7,6 +7,7 @@
 #include <limits>
 
 #include <sinter/exec/bind_walk.hpp>
+#include <sinter/exec/choose_column_walk.hpp>
 #include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/row_overlap.hpp>
@@ -15,11 +16,6 @@
 #include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
-
-/// Is this more than the last level keeps?
-inline bool comes_from_memory(std::int64_t bytes) {
-  return static_cast<double>(bytes) > most_kept_bytes(1);
-}
 
 /// Do steps of a region, which read this many bytes in bursts that are no steady stream, gain from
 /// fetching ahead? From L3 of a Zen 4 they do not: a chain of eight ops on 3 to 18 MB takes 0.87 of
@@ -46,18 +42,6 @@ inline bool light_kernels_gain_from_fetching(std::int64_t bytes, std::int64_t di
   }
 }
 
-/// How far ahead of rows that are reduced column by column where they are, so many bytes in all,
-/// lines are fetched, in bytes; 0: not at all. Parts of the time without on a Zen 5, in brackets
-/// with AVX2: sums from L3 0.86 to 1.01 (0.9 to 1.01), maxima 0.77 to 1.03 (0.95 to 1.05), from
-/// memory 0.76 to 0.88 (0.48 to 0.66) and sums (0.7 to 0.88), but those by whole lines 1.1. A Xeon
-/// reads as fast as it can without: 0.98 to 1.04 from L3. (Zen 3 and Zen 4 were not measured.)
-inline std::int64_t column_distance(std::int64_t bytes, const bound_reduction& r) {
-  if (this_family() != processor_family::amd_1ah || bytes <= cache_resident_bytes) return 0;
-  if (!comes_from_memory(bytes)) return 8 << 10;
-  const bool by_lines = r.kernels->lanes * static_cast<int>(size_of(r.type)) == ir::run_mode::line;
-  return r.monoid == monoid::sum && by_lines ? 0 : 16 << 10;
-}
-
 namespace detail {
 
 // Chooses what each command of a program fetches: see choose_fetched.
@@ -67,6 +51,8 @@ class fetch_chooser {
       : s_(s), p_(p), bytes_(bytes_to_hold()), from_memory_(bytes_ > cache_resident_bytes) {}
 
   void choose() {
+    for (command& c : p_.commands)
+      if (reduces_columns(c)) choose_walk(c);
     if (p_.is_one_kernel())
       choose_stream();
     else if (walks_rows() && p_.tile_rows == 1 && bytes_ > first_level_bytes)
@@ -92,24 +78,43 @@ class fetch_chooser {
     return s_.facts().kind == geometry::free || s_.facts().kind == geometry::rows;
   }
 
+  // How rows are walked that are reduced column by column. What others have computed, or read
+  // before, is near.
+  void choose_walk(command& c) const {
+    const bool is_alone = p_.is_one_kernel();
+    ir::column_walk walk;
+    if (c.kind == command_kind::map_reduce_columns)
+      walk = walk_of_mapped_rows(bytes_, operands_of_rows(c), work_of(c), is_alone);
+    else if (is_alone)
+      walk = walk_of_rows(bytes_, p_.reductions[static_cast<std::size_t>(c.reduction)]);
+    c.by_row = walk.in_turn;
+    if (walk.ahead > 0) fetch_streams(c, walk.ahead);
+  }
+
   // One kernel, which walks its operands from their beginning to their end.
   void choose_stream() {
     for (command& c : p_.commands) {
-      const std::int64_t distance = stream_distance_of(c);
-      if (distance == 0) continue;
-      for (int k = 0; k < c.operand_count; ++k)
-        if (walks_memory(operand(c, k))) fetch(c, k, distance);
-      if (writes_memory(c)) fetch(c, ir::run_mode::result, distance);
+      const bool gains =
+          runs_steps(c) ? steps_gain_from_fetching(bytes_) : from_memory_ && stream_gains(c);
+      if (gains && can_fetch(c) && !reduces_columns(c)) fetch_streams(c, stream_distance);
     }
   }
 
-  // How far ahead of such a kernel lines are fetched, in bytes; 0: not at all.
-  std::int64_t stream_distance_of(const command& c) const {
-    if (c.kind == command_kind::reduce_columns)
-      return column_distance(bytes_, p_.reductions[static_cast<std::size_t>(c.reduction)]);
-    const bool gains =
-        runs_steps(c) ? steps_gain_from_fetching(bytes_) : from_memory_ && stream_gains(c);
-    return gains && can_fetch(c) ? stream_distance : 0;
+  // All that it reads and writes where it lies.
+  void fetch_streams(command& c, std::int64_t distance) const {
+    for (int k = 0; k < c.operand_count; ++k)
+      if (walks_memory(operand(c, k))) fetch(c, k, distance);
+    if (writes_memory(c)) fetch(c, ir::run_mode::result, distance);
+  }
+
+  // Operands that lie in memory, others in each row.
+  int operands_of_rows(const command& c) const {
+    int out = 0;
+    for (int k = 0; k < c.operand_count; ++k) {
+      const location& l = operand(c, k);
+      if (walks_memory(l) && !p_.streams[static_cast<std::size_t>(l.index)].invariant) ++out;
+    }
+    return out;
   }
 
   // One stream alone, which is only read, gains on a Zen 5, too: 1 M squares in L3 are summed
@@ -139,7 +144,7 @@ class fetch_chooser {
       for (int i = phase.first; i < phase.last; ++i) {
         command& c = p_.commands[static_cast<std::size_t>(i)];
         // Columns go by rows of their own, not from tile to tile.
-        if (!can_fetch(c) || c.kind == command_kind::reduce_columns) continue;
+        if (!can_fetch(c) || reduces_columns(c)) continue;
         for (int k = 0; k < c.operand_count; ++k)
           if (is_here(operand(c, k)) && (light || is_arithmetic(c))) last = &c, place = k;
         if (light && is_here(c.target) && writes_memory(c)) last = &c, place = ir::run_mode::result;
@@ -163,12 +168,14 @@ class fetch_chooser {
     return p_.axes.outer.empty() || p_.axes.outer.back() == 1 ? 0 : s.outer.back() * size;
   }
 
-  static bool is_arithmetic(const command& c) {
-    if (c.fused == nullptr) return c.custom == nullptr && ir::info(c.code).cost >= arithmetic_work;
+  static bool is_arithmetic(const command& c) { return work_of(c) >= arithmetic_work; }
+
+  static float work_of(const command& c) {
+    if (c.fused == nullptr) return c.custom == nullptr ? ir::info(c.code).cost : 0;
     float work = 0;
     for (int i = 0; i < c.fused->structure.node_count; ++i)
       work += ir::info(c.fused->structure.code(i)).cost;
-    return work >= arithmetic_work;
+    return work;
   }
 
   static bool writes_memory(const command& c) {

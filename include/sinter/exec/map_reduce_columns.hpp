@@ -10,7 +10,6 @@
 
 #include <sinter/exec/evaluate_region.hpp>
 #include <sinter/exec/partial.hpp>
-#include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/reduce.hpp>
 #include <sinter/exec/row_blocks.hpp>
 #include <sinter/graph/region.hpp>
@@ -49,48 +48,36 @@ template <monoid M, ir::region R, class T>
   }
 }
 
-// Do four rows that are walked together gain from fetching? Of several operands with little to
-// compute a Zen 5 follows them by itself: sums of x y over 16 to 128 MB take 0.92 of the time
-// without, but of silu(x) y 1.4.
-template <ir::region R>
-bool gains_from_fetching() {
-  constexpr float light = 6;
-  float work = 0;
-  for (int i = 0; i < R.node_count; ++i) work += ir::info(R.code(i)).cost;
-  int walking = 0;
-  for (int k = 0; k < R.leaf_count; ++k) walking += R.is_scalar(k) ? 0 : 1;
-  return walking < 2 || work > light || this_family() != processor_family::amd_1ah;
-}
-
 // What is fetched meanwhile lies so many bytes behind what is read of each leaf; 0 of one that is
 // the same in every row.
 template <ir::region R>
-struct rows_ahead {
+struct leaves_ahead {
   bool any = false;
-  std::array<std::int64_t, R.leaf_count> bytes;
+  std::array<std::int64_t, R.leaf_count> bytes{};
 
-  // From the distance of two rows. Lines are fetched 16 KiB before they are needed: hardware
-  // follows a few rows, but not far enough. (The squared deviations of a batch norm of 8192 x 512,
-  // whose data the step before has driven out of the caches: 0.26 ms with, 0.37 without.)
-  [[gnu::always_inline]] rows_ahead(const void* const* operands, std::int64_t width)
-      : any(gains_from_fetching<R>()) {
-    constexpr std::int64_t ahead = 16 * 1024 / size_of(R.type);
-    const std::int64_t rows = std::clamp<std::int64_t>(ahead / width, rows_at_once, 16);
-    for (std::size_t k = 0; k < bytes.size(); ++k)
-      bytes[k] = rows * (static_cast<const std::byte*>(operands[k + R.leaf_count]) -
-                         static_cast<const std::byte*>(operands[k]));
+  // Of `rows` rows. Where they are walked side by side a number of rows that is as far as that:
+  // hardware follows a few rows, but not far enough. (The squared deviations of a batch norm of
+  // 8192 x 512, whose data the step before has driven out of the caches: 0.26 ms with 16 KiB, 0.37
+  // without.)
+  [[gnu::always_inline]] leaves_ahead(const void* const* operands, std::int64_t rows,
+                                      std::int64_t width, ir::column_walk walk)
+      : any(walk.ahead > 0 && rows > 1) {
+    if (!any) return;
+    const std::int64_t rows_ahead = std::clamp<std::int64_t>(
+        walk.ahead / (width * std::int64_t{size_of(R.type)}), rows_at_once, 16);
+    for (std::size_t k = 0; k < bytes.size(); ++k) {
+      const std::int64_t step = static_cast<const std::byte*>(operands[k + R.leaf_count]) -
+                                static_cast<const std::byte*>(operands[k]);
+      bytes[k] = !walk.in_turn ? rows_ahead * step : step != 0 ? walk.ahead : 0;
+    }
   }
 
-  // Of the registers from column j on.
-  [[gnu::always_inline]] void fetch(const std::array<leaf_pointers<R>, rows_at_once>& leaf,
-                                    std::int64_t j) const {
+  // Of the register of a row from column j on.
+  [[gnu::always_inline]] void fetch(const leaf_pointers<R>& leaf, std::int64_t j) const {
 #pragma GCC unroll 12
-    for (std::size_t k = 0; k < R.leaf_count; ++k) {
-      if (R.is_scalar(k) || bytes[k] == 0) continue;
-#pragma GCC unroll 4
-      for (std::size_t row = 0; row < rows_at_once; ++row)
-        __builtin_prefetch(reinterpret_cast<const std::byte*>(leaf[row][k] + j) + bytes[k]);
-    }
+    for (std::size_t k = 0; k < R.leaf_count; ++k)
+      if (!R.is_scalar(k) && bytes[k] != 0)
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(leaf[k] + j) + bytes[k]);
   }
 };
 
@@ -158,14 +145,32 @@ template <monoid M, ir::region R, class T>
 template <monoid M, ir::region R, class T>
 [[gnu::always_inline]] inline void add_rows(std::int64_t columns,
                                             const std::array<leaf_pointers<R>, rows_at_once>& leaf,
-                                            const rows_ahead<R>& ahead, T* partial) {
+                                            const leaves_ahead<R>& ahead, T* partial) {
   rows_of_values<R> values(leaf);
   std::int64_t j = 0;
   for (; j + lanes<T> <= columns; j += lanes<T>) {
-    if (ahead.any) ahead.fetch(leaf, j);
+    if (ahead.any)
+      for (const leaf_pointers<R>& row : leaf) ahead.fetch(row, j);
     store<T>(partial + j, values.template add_to<M, T>(load<T>(partial + j), leaf, j));
   }
   add_each_row<M, R, T>(j, columns, leaf, partial);
+}
+
+// All columns of one row, whose lines are asked for one by one.
+template <monoid M, ir::region R, class T>
+[[gnu::always_inline]] inline void add_row_in_turn(std::int64_t columns,
+                                                   const leaf_pointers<R>& leaf,
+                                                   const leaves_ahead<R>& ahead, T* partial) {
+  constexpr std::int64_t line = ir::run_mode::line / std::int64_t{sizeof(T)};
+  region_values<R, 1> values;
+  load_scalars<R, 1>(values, leaf);
+  std::int64_t j = 0;
+  for (; j + lanes<T> <= columns; j += lanes<T>) {
+    if (ahead.any && j % line == 0) ahead.fetch(leaf, j);
+    evaluate_region<R, 1>(values, leaf, j);
+    store<T>(partial + j, combine<M>(load<T>(partial + j), results_of(values)[0]));
+  }
+  add_row<M, R, T>(j, columns, leaf, partial);
 }
 
 // The rows [0, rows), a multiple of rows_at_once, of a block as narrow as that. leaves(row): those
@@ -191,13 +196,13 @@ template <monoid M, ir::region R, class T, class Leaves>
 
 /// Evaluates region R over a block of rows, at most column_block_rows of them, and combines the
 /// results into one accumulator per column; see ir::map_reduce_columns_function. The same bits as
-/// map_kernel<R> for every row and then the column reduction of M. Four rows are
-/// walked from their beginning to their end, as the hardware's prefetchers follow them, unless they
-/// are narrow; strips of 4 registers down long rows take a tenth longer over 16 MB. Allocates
-/// nothing.
+/// map_kernel<R> for every row and then the column reduction of M. Unless they are narrow, rows are
+/// walked from their beginning to their end, as the hardware's prefetchers follow them: four side
+/// by side, or in turn those that are no longer than a block. Strips of 4 registers down long rows
+/// take a tenth longer over 16 MB. Allocates nothing.
 template <monoid M, ir::region R>
-void map_reduce_columns_kernel(std::int64_t rows, std::int64_t columns, const void* const* operands,
-                               void* accumulator) {
+void map_reduce_columns_kernel(std::int64_t rows, std::int64_t columns, ir::column_walk walk,
+                               const void* const* operands, void* accumulator) {
   using T = detail::region_type<R>;
   static_assert(!detail::result_is_truth<R>, "truth values have no sum");
   auto* const target = static_cast<accumulator_type<M, T>*>(accumulator);
@@ -214,16 +219,17 @@ void map_reduce_columns_kernel(std::int64_t rows, std::int64_t columns, const vo
     const auto four_rows = [&](std::int64_t row) __attribute__((always_inline)) {
       return std::array{leaves(row), leaves(row + 1), leaves(row + 2), leaves(row + 3)};
     };
-    const std::int64_t grouped = rows - rows % detail::rows_at_once;
-    if (width <= detail::narrow_registers * lanes<T>) {
+    const bool is_narrow = width <= detail::narrow_registers * lanes<T>;
+    const bool in_turn = walk.in_turn && !is_narrow && columns <= detail::partial_columns;
+    const std::int64_t grouped = in_turn ? 0 : rows - rows % detail::rows_at_once;
+    const detail::leaves_ahead<R> ahead(operands, rows, width, {walk.ahead, in_turn});
+    if (is_narrow)
       detail::add_narrow_rows<M, R, T>(grouped, width, four_rows, partial);
-    } else if (grouped > 0) {
-      const detail::rows_ahead<R> ahead(operands, width);
+    else
       for (std::int64_t row = 0; row < grouped; row += detail::rows_at_once)
         detail::add_rows<M, R, T>(width, four_rows(row), ahead, partial);
-    }
     for (std::int64_t row = grouped; row < rows; ++row)
-      detail::add_row<M, R, T>(0, width, leaves(row), partial);
+      detail::add_row_in_turn<M, R, T>(width, leaves(row), ahead, partial);
     detail::accumulate_partials<M, T>(width, partial, target + first);
   }
 }

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <sinter/graph/op.hpp>
+#include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -79,10 +80,9 @@ using whole_row_function = void (*)(std::int64_t n, const void* x, void* result)
 using whole_rows_function = void (*)(std::int64_t rows, std::int64_t n, const void* x,
                                      std::int64_t row_step, void* results,
                                      std::int64_t result_step);
-/// accumulator[j] = accumulator[j] op x[i][j] over all rows i; row_stride counts elements. Lines
-/// `ahead` bytes further on are asked for meanwhile, unless that is 0.
+/// accumulator[j] = accumulator[j] op x[i][j] over all rows i; row_stride counts elements.
 using column_reduce_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
-                                        std::int64_t row_stride, std::int64_t ahead,
+                                        std::int64_t row_stride, ir::column_walk walk,
                                         void* accumulator);
 /// block[j] = block[j] op x[i][j] for all rows i, one after the other, in the dtype of the
 /// elements; `block` has room for whole lines.

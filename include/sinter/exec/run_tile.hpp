@@ -543,7 +543,7 @@ class tile_runner {
       if (!p_.sums.empty()) return sums_.add(r, column_, width_, rows, x, apart);
       std::byte* const to =
           column_accumulators_ + static_cast<std::size_t>(column_) * kernels.accumulator_bytes;
-      kernels.column(rows, width_, x, apart, c.mode.bytes_ahead(), to);
+      kernels.column(rows, width_, x, apart, walk_of_columns(c), to);
     };
     if (const std::int64_t rows_apart = pitch(from); rows_apart != 0)
       return add(height_, address(from, 0), rows_apart);
@@ -580,7 +580,7 @@ class tile_runner {
           pointers[static_cast<std::size_t>(row) * count + k] =
               even_ ? static_cast<const std::byte*>(at.pointers[k]) + (first + row) * at.steps[k]
                     : address(operands[k], first + row);
-      both(rows, width_, pointers.data(), to);
+      both(rows, width_, walk_of_columns(c), pointers.data(), to);
     }
   }
 

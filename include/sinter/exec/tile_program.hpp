@@ -287,10 +287,19 @@ inline bool takes_modes(const command& c) {
   return (c.kind == command_kind::map && c.run_rows != nullptr) || runs_steps(c);
 }
 
+/// Does a command reduce rows column by column?
+inline bool reduces_columns(const command& c) {
+  return c.kind == command_kind::reduce_columns || c.kind == command_kind::map_reduce_columns;
+}
+
 /// Can what a command runs fetch its operands ahead?
 inline bool can_fetch(const command& c) {
-  return takes_modes(c) || c.kind == command_kind::map_reduce ||
-         c.kind == command_kind::reduce_columns;
+  return takes_modes(c) || c.kind == command_kind::map_reduce || reduces_columns(c);
+}
+
+/// How the rows are walked that it reduces column by column.
+inline ir::column_walk walk_of_columns(const command& c) {
+  return {c.mode.bytes_ahead(), c.by_row};
 }
 
 /// Is a value read or written in the caller's memory, element by element?

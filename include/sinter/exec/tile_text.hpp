@@ -258,6 +258,7 @@ void command_text(Text& t, Program& p, Command& c, const known_kernels& kernels)
         c.type = result_type(p.reductions[static_cast<std::size_t>(c.reduction)]);
       operand_text(t, p, c, operand_type(p, c, 0));
       fetched_text(t, c);
+      t.flag(", by rows", c.by_row);
       t.end();
       return;
     case command_kind::store:

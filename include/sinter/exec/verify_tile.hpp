@@ -122,7 +122,8 @@ class tile_verifier {
     require(c.first_operand >= 0 && c.operand_count >= 0 &&
                 index(c.first_operand + c.operand_count) <= p_.operands.size(),
             "operands: not in the list");
-    require(!c.by_row || is_map(c), "by rows: only maps run by rows");
+    require(!c.by_row || is_map(c) || reduces_columns(c),
+            "by rows: only maps and reductions of columns run by rows");
     require(!c.padded || is_map(c), "padded: only maps are padded");
     switch (c.kind) {
       case command_kind::load: {

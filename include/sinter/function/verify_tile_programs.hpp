@@ -65,8 +65,8 @@ class tile_program_verifier {
         each.run_rows = [](const ir::map_run&, const void* const*, void*) {};
         each.sum =
             each.max = [](const ir::map_run&, const void* const*, void*, const ir::row_results&) {};
-        each.column_sum =
-            each.column_max = [](std::int64_t, std::int64_t, const void* const*, void*) {};
+        each.column_sum = each.column_max = [](std::int64_t, std::int64_t, ir::column_walk,
+                                               const void* const*, void*) {};
         out.push_back(each);
       }
     return out;

@@ -165,11 +165,19 @@ struct rows_beside {
 using overlapped_function = void (*)(std::int64_t count, run_mode mode, const void* const* operands,
                                      void* result, void* whole, const rows_beside& rows);
 
+// How rows are walked that are reduced column by column: four side by side, or one after the other.
+// Lines `ahead` bytes further on are asked for meanwhile, unless that is 0.
+struct column_walk {
+  std::int64_t ahead = 0;
+  bool in_turn = false;
+};
+
 // Runs a region over `columns` consecutive elements in each of at most 32 rows and combines what it
 // computes into one accumulator per column, in the order in which a reduction of the stored values
 // would. operands[row * leaf_count + k] is leaf k of a row.
 using map_reduce_columns_function = void (*)(std::int64_t rows, std::int64_t columns,
-                                             const void* const* operands, void* accumulator);
+                                             column_walk walk, const void* const* operands,
+                                             void* accumulator);
 
 // Runs the steps that a region was taken apart into; the rest as for map_rows_function. No operand
 // is single.
