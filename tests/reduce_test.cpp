@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <sinter/exec/moments_kernel.hpp>
 #include <sinter/exec/reduce.hpp>
 #include <sinter/exec/row_moments.hpp>
 
@@ -197,6 +198,27 @@ TEST_CASE_TEMPLATE("an empty row leaves the identity", T, std::int32_t, float) {
         (limits::has_infinity ? -limits::infinity() : limits::lowest()));
   CHECK(reduce_row<T>(monoid::min, 0, nullptr) ==
         (limits::has_infinity ? limits::infinity() : limits::max()));
+}
+
+TEST_CASE_TEMPLATE("moments of columns have the same bits however rows are walked", T, float,
+                   double) {
+  constexpr exec::pair_kernels moments = exec::moments_of_dtype<T>();
+  for (const std::int64_t rows : {1, 3, 4, 33})
+    for (const std::int64_t columns : {1, 20, 200, 1024, 1100}) {
+      const std::int64_t stride = columns + 5;
+      const std::vector<T> x = some_values<T>(rows * stride),
+                           shifts(static_cast<std::size_t>(columns), T(1) / 4);
+      const auto found = [&](sinter::ir::column_walk walk) {
+        std::vector<double> sums(static_cast<std::size_t>(columns)), squares = sums;
+        moments.add(rows, columns, x.data(), stride, walk, shifts.data(), sums.data(),
+                    squares.data());
+        return std::pair(sums, squares);
+      };
+      const auto want = found({});
+      for (const sinter::ir::column_walk walk :
+           {sinter::ir::column_walk{16 << 10}, {0, true}, {4 << 10, true}})
+        REQUIRE(found(walk) == want);
+    }
 }
 
 TEST_CASE_TEMPLATE("columns", T, std::uint8_t, std::int32_t, std::int64_t, float, double) {

@@ -12,16 +12,17 @@
 #include <limits>
 
 #include <sinter/exec/reduction.hpp>
+#include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
 /// Rows of x into the accumulators of columns: `first` are those of the reduction, `second` what is
-/// found beside it. row_stride counts elements; shifts, of moments, have the dtype of x. Rows are
-/// combined in blocks of column_block_rows.
+/// found beside it. row_stride counts elements; shifts, of moments, have the dtype of x;
+/// exponentials have a walk of their own. Rows are combined in blocks of column_block_rows.
 using pair_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
-                               std::int64_t row_stride, const void* shifts, void* first,
-                               double* second);
+                               std::int64_t row_stride, ir::column_walk walk, const void* shifts,
+                               void* first, double* second);
 /// Where groups of rows have their accumulators: so far apart.
 struct pair_groups {
   std::int64_t count = 1;

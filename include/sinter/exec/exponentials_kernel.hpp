@@ -148,7 +148,8 @@ class exponential_span {
 
 template <Floating T>
 void exponentials_kernel(std::int64_t rows, std::int64_t columns, const void* x,
-                         std::int64_t row_stride, const void*, void* largest, double* sums) {
+                         std::int64_t row_stride, ir::column_walk, const void*, void* largest,
+                         double* sums) {
   using span = exponential_span<T>;
   for (std::int64_t first = 0; first < columns; first += span::columns) {
     span all(std::min(span::columns, columns - first), static_cast<const T*>(x) + first, row_stride,

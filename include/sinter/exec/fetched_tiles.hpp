@@ -82,13 +82,19 @@ class fetch_chooser {
   // before, is near.
   void choose_walk(command& c) const {
     const bool is_alone = p_.is_one_kernel();
+    const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
     ir::column_walk walk;
-    if (c.kind == command_kind::map_reduce_columns)
+    if (c.kind == command_kind::map_reduce_columns || is_moments(c, r))
       walk = walk_of_mapped_rows(bytes_, operands_of_rows(c), work_of(c), is_alone);
-    else if (is_alone)
-      walk = walk_of_rows(bytes_, p_.reductions[static_cast<std::size_t>(c.reduction)]);
+    else if (is_alone && c.kind == command_kind::reduce_columns)
+      walk = walk_of_rows(bytes_, r);
     c.by_row = walk.in_turn;
     if (walk.ahead > 0) fetch_streams(c, walk.ahead);
+  }
+
+  // Exponentials, the other pairs, have a walk of their own.
+  static bool is_moments(const command& c, const bound_reduction& r) {
+    return c.kind == command_kind::reduce_pair && r.monoid == monoid::sum;
   }
 
   // One kernel, which walks its operands from their beginning to their end.

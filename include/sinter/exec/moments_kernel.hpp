@@ -15,6 +15,16 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
+// How far behind what is read of a row lies what is fetched: so many bytes, or as many rows as are
+// about as far where they go side by side. 0: nothing is.
+template <Floating T>
+std::int64_t elements_ahead(ir::column_walk walk, bool in_turn, std::int64_t width,
+                            std::int64_t row_stride) {
+  const std::int64_t elements = walk.ahead / std::int64_t{sizeof(T)};
+  if (in_turn || elements == 0) return elements;
+  return row_stride * std::clamp<std::int64_t>(elements / width, 4, 16);
+}
+
 // What a block of rows sums up to, for so many columns: 8 KiB of floats beside their shifts.
 template <Floating T>
 struct moment_partials {
@@ -42,16 +52,16 @@ struct moment_partials {
     store<T>(square + j, q);
   }
 
-  // Rows from x on, of `width` columns. What stands behind the last one up to the end of its
-  // register is overwritten.
+  // Rows from x on, of `width` columns; what lies `ahead` elements behind is fetched, line by line,
+  // unless that is 0. What stands behind the last one up to the end of its register is overwritten.
   template <int Rows>
-  void add_rows(std::int64_t width, const T* x, std::int64_t row_stride, const T* shifts) {
-    // Lines are fetched 16 KiB before they are needed, see map_reduce_columns.hpp.
-    const std::int64_t ahead =
-        row_stride * std::clamp<std::int64_t>(16 * 1024 / (width * std::int64_t{sizeof(T)}), 4, 16);
+  void add_rows(std::int64_t width, const T* x, std::int64_t row_stride, std::int64_t ahead,
+                const T* shifts) {
+    constexpr std::int64_t line = ir::run_mode::line / std::int64_t{sizeof(T)};
     for_each_register<Rows>(
         width, x, row_stride, T(0), [&](std::int64_t j, const simd<T>(&rows)[std::size_t{Rows}]) {
-          for (int r = 0; r < Rows; ++r) __builtin_prefetch(x + j + r * row_stride + ahead);
+          if (ahead != 0 && j % line == 0)
+            for (int r = 0; r < Rows; ++r) __builtin_prefetch(x + j + r * row_stride + ahead);
           add<Rows>(j, rows,
                     j + lanes<T> <= width ? load<T>(shifts + j)
                                           : load_part<T>(shifts + j, width - j, T(0)));
@@ -73,16 +83,24 @@ struct moment_partials {
 
 template <Floating T>
 void moments_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
-                    const void* shifts, void* sums, double* squares) {
+                    ir::column_walk walk, const void* shifts, void* sums, double* squares) {
   moment_partials<T> partials;
+  const auto* const from = static_cast<const T*>(x);
+  const auto* const shift = static_cast<const T*>(shifts);
+  const bool in_turn = walk.in_turn && columns <= partials.columns;
   for_each_block(rows, columns, partials.columns,
                  [&](std::int64_t first, std::int64_t width, std::int64_t block, std::int64_t end) {
                    partials.clear(width);
-                   for_each_four_rows(block, end, [&]<int Rows>(std::int64_t row) {
-                     partials.template add_rows<Rows>(
-                         width, static_cast<const T*>(x) + row * row_stride + first, row_stride,
-                         static_cast<const T*>(shifts) + first);
-                   });
+                   const std::int64_t ahead = elements_ahead<T>(walk, in_turn, width, row_stride);
+                   const auto add = [&]<int Rows>(std::int64_t row) {
+                     partials.template add_rows<Rows>(width, from + row * row_stride + first,
+                                                      row_stride, ahead, shift + first);
+                   };
+                   if (in_turn)
+                     for (std::int64_t row = block; row < end; ++row)
+                       add.template operator()<1>(row);
+                   else
+                     for_each_four_rows(block, end, add);
                    partials.add_to(width, static_cast<double*>(sums) + first, squares + first);
                  });
 }

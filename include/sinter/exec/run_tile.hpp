@@ -557,10 +557,10 @@ class tile_runner {
     std::byte* const first = column_accumulators_ + column * r.kernels->accumulator_bytes;
     double* const second = pair_.second + column;
     if (const std::int64_t rows_apart = pitch(from); rows_apart != 0)
-      return pair_.kernels->add(height_, width_, address(from, 0), rows_apart, shifts, first,
-                                second);
+      return pair_.kernels->add(height_, width_, address(from, 0), rows_apart, walk_of_columns(c),
+                                shifts, first, second);
     for (std::int64_t row = 0; row < height_; ++row)
-      pair_.kernels->add(1, width_, address(from, row), 0, shifts, first, second);
+      pair_.kernels->add(1, width_, address(from, row), 0, {}, shifts, first, second);
   }
 
   void map_reduce_columns(const command& c, const location* operands) {

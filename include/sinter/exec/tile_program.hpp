@@ -289,7 +289,8 @@ inline bool takes_modes(const command& c) {
 
 /// Does a command reduce rows column by column?
 inline bool reduces_columns(const command& c) {
-  return c.kind == command_kind::reduce_columns || c.kind == command_kind::map_reduce_columns;
+  return c.kind == command_kind::reduce_columns || c.kind == command_kind::map_reduce_columns ||
+         c.kind == command_kind::reduce_pair;
 }
 
 /// Can what a command runs fetch its operands ahead?
