@@ -236,41 +236,40 @@ TEST_CASE("an exponential asks for the next row while it computes this one") {
 }
 
 TEST_CASE("how rows are walked that are reduced column by column goes by where they come from") {
-  const auto walk_of = [](auto f, std::int64_t rows, std::int64_t columns) {
-    const auto c = test_support::make_case("", f, noise({rows, columns}));
+  const auto check = [](auto f, std::int64_t rows, exec::command_kind kind, ir::column_walk want) {
+    CAPTURE(rows);
+    const auto c = test_support::make_case("", f, noise({rows, 1001}), noise({1001}, 2));
     const bound_plan bound = checked(c, no_limit, code(), false);
     REQUIRE(bound.plan.nests.size() == 1);
     const auto& map = std::get<exec::lowered_columns>(bound.plan.nests[0]).map;
     REQUIRE(map.commands.size() == 1);
-    CHECK(exec::reduces_columns(map.commands[0]));
-    return exec::walk_of_columns(map.commands[0]);
-  };
-  const auto check = [&](auto f, std::int64_t rows, std::int64_t columns, ir::column_walk want) {
-    const ir::column_walk walk = walk_of(f, rows, columns);
+    CHECK(map.commands[0].kind == kind);
+    const ir::column_walk walk = exec::walk_of_columns(map.commands[0]);
     CHECK(walk.ahead == want.ahead);
     CHECK(walk.in_turn == want.in_turn);
   };
-  const auto squares = [](auto x) { return sinter::sum(x * x, 0); };
-  const auto exponentials = [](auto x) { return sinter::sum(sinter::exp(x), 0); };
-  check(squares, 100, 1001, {});  // in L2
-  check(squares, 500, 1001, exec::walk_of_mapped_rows(500 * 1001 * 4, 1, 1, true));
-  check(squares, 6500, 1001, exec::walk_of_mapped_rows(6500 * 1001 * 4, 1, 1, true));
-  check(exponentials, 500, 1001, exec::walk_of_mapped_rows(500 * 1001 * 4, 1, 20, true));
+  const auto bytes_of = [](std::int64_t rows) { return rows * 1001 * 4; };
+  const auto squares = [](auto x, auto m) {
+    const auto d = x - m;
+    return sinter::sum(d * d, 0);
+  };
+  for (const std::int64_t rows : {100, 500, 2500, 6500})
+    check(squares, rows, exec::command_kind::map_reduce_columns,
+          exec::walk_of_mapped_rows(bytes_of(rows), 1, 1, true));
 
   exec::bound_reduction r;
   r.type = sinter::dtype::f32;
   exec::reduction_kernels kernels{};
   kernels.lanes = exec::lanes<float>;
   r.kernels = &kernels;
-  const auto sum = [](auto x) { return sinter::sum(x, 0); };
-  const auto max = [](auto x) { return sinter::max(x, 0); };
+  const auto sum = [](auto x, auto) { return sinter::sum(x, 0); };
+  const auto max = [](auto x, auto) { return sinter::max(x, 0); };
   for (const std::int64_t rows : {100, 500, 6500}) {
     r.monoid = exec::monoid::sum;
-    check(sum, rows, 1001, exec::walk_of_rows(rows * 1001 * 4, r));
+    check(sum, rows, exec::command_kind::reduce_columns, exec::walk_of_rows(bytes_of(rows), r));
     r.monoid = exec::monoid::max;
-    check(max, rows, 1001, exec::walk_of_rows(rows * 1001 * 4, r));
+    check(max, rows, exec::command_kind::reduce_columns, exec::walk_of_rows(bytes_of(rows), r));
   }
-  check(max, 100, 1001, {});
 }
 
 TEST_CASE("rows go in turn where that is faster from memory, and the kernel is alone") {
@@ -280,6 +279,8 @@ TEST_CASE("rows go in turn where that is faster from memory, and the kernel is a
   const bool in_turn = exec::this_family() == exec::processor_family::amd_19h;
   CHECK(exec::walk_of_rows(64 << 20, r).in_turn == in_turn);
   CHECK_FALSE(exec::walk_of_rows(4 << 20, r).in_turn);
+  CHECK(exec::walk_of_rows(512 << 10, r).ahead == 0);
+  CHECK(exec::walk_of_mapped_rows(512 << 10, 1, 20, true).ahead == 0);
   CHECK_FALSE(exec::walk_of_mapped_rows(512 << 10, 1, 1, true).in_turn);
   CHECK(exec::walk_of_mapped_rows(64 << 20, 2, 1, true).in_turn ==
         (in_turn || exec::this_family() == exec::processor_family::intel));
