@@ -15,16 +15,6 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
-// How far behind what is read of a row lies what is fetched: so many bytes, or as many rows as are
-// about as far where they go side by side. 0: nothing is.
-template <Floating T>
-std::int64_t elements_ahead(ir::column_walk walk, bool in_turn, std::int64_t width,
-                            std::int64_t row_stride) {
-  const std::int64_t elements = walk.ahead / std::int64_t{sizeof(T)};
-  if (in_turn || elements == 0) return elements;
-  return row_stride * std::clamp<std::int64_t>(elements / width, 4, 16);
-}
-
 // What a block of rows sums up to, for so many columns: 8 KiB of floats beside their shifts.
 template <Floating T>
 struct moment_partials {
@@ -84,19 +74,21 @@ struct moment_partials {
 template <Floating T>
 void moments_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
                     ir::column_walk walk, const void* shifts, void* sums, double* squares) {
+  constexpr std::int64_t size{sizeof(T)};
   moment_partials<T> partials;
   const auto* const from = static_cast<const T*>(x);
   const auto* const shift = static_cast<const T*>(shifts);
-  const bool in_turn = walk.in_turn && columns <= partials.columns;
+  walk = walk_in_blocks(walk, columns, partials.columns);
   for_each_block(rows, columns, partials.columns,
                  [&](std::int64_t first, std::int64_t width, std::int64_t block, std::int64_t end) {
                    partials.clear(width);
-                   const std::int64_t ahead = elements_ahead<T>(walk, in_turn, width, row_stride);
+                   const std::int64_t ahead =
+                       bytes_ahead(walk, width * size, row_stride * size) / size;
                    const auto add = [&]<int Rows>(std::int64_t row) {
                      partials.template add_rows<Rows>(width, from + row * row_stride + first,
                                                       row_stride, ahead, shift + first);
                    };
-                   if (in_turn)
+                   if (walk.in_turn)
                      for (std::int64_t row = block; row < end; ++row)
                        add.template operator()<1>(row);
                    else

@@ -172,8 +172,8 @@ auto block_kernel_of_rows(bool in_turn, bool fetches, std::int64_t rows_ahead) {
 // left of a register one by one, those of [20000,10] 55 instead of 28. Where lines are fetched
 // ahead, sums go through as many rows side by side as that is, two or four: rows of 4 KiB are pages
 // of their own, at whose ends the hardware's prefetchers stop, and few at a time wait for less. In
-// turn go rows that are no longer than a block, and nothing is fetched: parts of longer ones are no
-// stream either (sums of [4096,4096] from memory 5.3 instead of 2.9 ms: Zen 4).
+// turn go rows that are no longer than a block, and nothing is fetched. (In parts those of
+// [4096,4096] from memory take 5.3 instead of 2.9 ms: Zen 4.)
 template <monoid M, class T>
 void column_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::int64_t row_stride,
                    ir::column_walk walk, void* accumulator) {
@@ -181,7 +181,7 @@ void column_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::
   auto* target = static_cast<accumulator_type<M, T>*>(accumulator);
   if constexpr (Floating<T>) {
     const bool is_narrow = columns <= narrow_registers * lanes<T>;
-    const bool in_turn = walk.in_turn && columns <= partial_columns;
+    const bool in_turn = walk_in_blocks(walk, columns, partial_columns).in_turn;
     for_each_block(rows, columns, is_narrow ? columns : partial_columns,
                    [&](std::int64_t first, std::int64_t width, std::int64_t row, std::int64_t end) {
                      const std::int64_t rows_ahead = walk.ahead / (width * std::int64_t{sizeof(T)});

@@ -238,7 +238,7 @@ template <monoid M, class T>
 T reduce_row(std::int64_t n, const T* x) {
   if constexpr (Floating<T>) {
     return reduce_all<M, T>(rows_gain_from_fetching<T>(n) ? reduce_to_register<M, true>(n, x)
-                                                 : reduce_to_register<M>(n, x));
+                                                          : reduce_to_register<M>(n, x));
   } else {
     T all = identity_of<M, T>();
     for (std::int64_t i = 0; i < n; ++i) all = combine<M>(all, x[i]);

@@ -32,6 +32,24 @@ template <class F>
         std::min(rows, row + column_block_rows));
 }
 
+/// How rows of so many columns are walked in blocks of `most_columns`: longer ones side by side, as
+/// parts of them one after the other are no stream.
+inline ir::column_walk walk_in_blocks(ir::column_walk walk, std::int64_t columns,
+                                      std::int64_t most_columns) {
+  walk.in_turn = walk.in_turn && columns <= most_columns;
+  return walk;
+}
+
+/// How far behind what is read of a row lies what is fetched meanwhile, in bytes: as far as the
+/// walk says, or where rows go side by side about as far in whole rows, of `width` bytes and `step`
+/// bytes apart. Hardware follows a few rows, but not far enough. (The squared deviations of a batch
+/// norm of 8192 x 512, whose data the step before has driven out of the caches: 0.26 ms with 16
+/// KiB, 0.37 without.)
+inline std::int64_t bytes_ahead(ir::column_walk walk, std::int64_t width, std::int64_t step) {
+  if (walk.in_turn || walk.ahead == 0) return walk.ahead;
+  return step * std::clamp<std::int64_t>(walk.ahead / width, 4, 16);
+}
+
 /// f.operator()<Rows>(row) for rows [row, end): four at a time, then one by one.
 template <class F>
 [[gnu::always_inline]] inline void for_each_four_rows(std::int64_t row, std::int64_t end, F f) {

@@ -70,8 +70,7 @@ class assemble_nest {
     if (fills_) {
       std::byte* at =
           memory.bases[target_.buffer] + target_.offset * static_cast<std::int64_t>(size_);
-      const double share = nest_->predicted_nanoseconds / static_cast<double>(pieces_.size() + 1);
-      parallel_for(planning::pieces_of(count_, elements_per_task), share,
+      parallel_for(planning::pieces_of(count_, elements_per_task), nanoseconds_of_piece(*nest_),
                    [&](std::int64_t task, int) {
                      const std::int64_t first = task * elements_per_task;
                      exec::fill(std::min(elements_per_task, count_ - first), fill_.data(), size_,

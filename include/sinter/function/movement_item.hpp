@@ -55,7 +55,6 @@ class movement_item : private item_draft {
     const planning::nest& n = nest_;
     const int target = n.stores[0].buffer;
     const exec::strided_view& whole = at_[target];
-    const double share = n.predicted_nanoseconds / static_cast<double>(n.pieces.size() + 1);
     std::int64_t covered = 0;
     for (const planning::piece& p : n.pieces) covered += element_count(at_.evaluate(p.space));
     if (covered < element_count(whole.shape)) {
@@ -63,7 +62,7 @@ class movement_item : private item_draft {
       add_axes(it, buffer_at(target).shape, "i");
       it.loops = {make_loop(range(0, it.axes.size()), planning::elements_per_task,
                             planning::elements_per_task)};
-      give_to_threads(it, share);
+      give_to_threads(it, nanoseconds_of_piece(n));
       item_.iterations.push_back(std::move(it));
     }
     for (std::size_t i = 0; i < n.pieces.size(); ++i)

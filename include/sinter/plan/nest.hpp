@@ -258,6 +258,11 @@ inline bool is_copied(const piece& p) {
   return p.body.size() == 1 && p.body[0].kind == step_kind::load;
 }
 
+/// What a piece of an assemble nest is taken to cost, and the fill before them.
+inline double nanoseconds_of_piece(const nest& n) {
+  return n.predicted_nanoseconds / static_cast<double>(n.pieces.size() + 1);
+}
+
 /// The nest that computes one piece of an assemble nest, and nothing else.
 inline nest nest_of_piece(const nest& n, const piece& p) {
   nest out;
@@ -270,7 +275,7 @@ inline nest nest_of_piece(const nest& n, const piece& p) {
     s.access = static_cast<int>(out.accesses.size()) - 1;
   }
   out.stores = {{static_cast<int>(p.body.size()) - 1, n.stores[0].buffer}};
-  out.predicted_nanoseconds = n.predicted_nanoseconds / static_cast<double>(n.pieces.size() + 1);
+  out.predicted_nanoseconds = nanoseconds_of_piece(n);
   return out;
 }
 
