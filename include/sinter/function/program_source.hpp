@@ -91,23 +91,39 @@ SINTER_INLINE program::~program() = default;
 
 namespace detail {
 
+// An instruction, and what another one of its structure can do that it cannot.
+SINTER_INLINE ir::instruction with_functions_of(ir::instruction mine,
+                                                const ir::instruction& other) {
+  const auto fill = [](auto& function, auto from) {
+    if (function == nullptr) function = from;
+  };
+  fill(mine.sum, other.sum);
+  fill(mine.max, other.max);
+  fill(mine.column_sum, other.column_sum);
+  fill(mine.column_max, other.column_max);
+  fill(mine.run_rows, other.run_rows);
+  if (mine.overlapped == nullptr) mine.overlapped = other.overlapped, mine.behind = other.behind;
+  return mine;
+}
+
 SINTER_INLINE std::shared_ptr<program> make_program(ir::graph traced,
                                                     span<const ir::instruction> own,
                                                     program_code (*library)(),
                                                     program_options options) {
   program_code code = library();
-  const auto last_own =
-      code.instructions.insert(code.instructions.begin(), own.begin(), own.end()) +
-      static_cast<std::ptrdiff_t>(own.size());
-  // The library knows which of its regions are norms.
-  for (auto mine = code.instructions.begin(); mine != last_own; ++mine) {
-    if (mine->overlapped != nullptr) continue;
+  // Each structure once: plans choose among few forms of a value. The function's own instruction
+  // has the reductions that follow in it; the library knows which regions are norms.
+  std::vector<ir::instruction> instructions(own.begin(), own.end());
+  for (const ir::instruction& known : code.instructions) {
     const auto twin = std::find_if(
-        last_own, code.instructions.end(),
-        [&](const ir::instruction& other) { return other.structure == mine->structure; });
-    if (twin != code.instructions.end())
-      mine->overlapped = twin->overlapped, mine->behind = twin->behind;
+        instructions.begin(), instructions.end(),
+        [&](const ir::instruction& mine) { return mine.structure == known.structure; });
+    if (twin == instructions.end())
+      instructions.push_back(known);
+    else
+      *twin = with_functions_of(*twin, known);
   }
+  code.instructions = std::move(instructions);
   return std::make_shared<program>(std::move(traced), std::move(code), std::move(options));
 }
 
