@@ -262,6 +262,32 @@ TEST_CASE("scalar leaves take scalars, constants and row values, nothing else") 
   CHECK(rules::node_of(l.egraph, leaf).code == op::broadcast_to);
 }
 
+TEST_CASE(
+    "what is repeated along the last axis is a row value, whatever else it is repeated along") {
+  const ir::symbolic_shape images{dim(3), dim(2), dim(5)};
+  graph pattern = bound_graph();
+  const value p = tensor_of(pattern, 0, images), s = tensor_of(pattern, 1, {});
+  pattern.outputs.push_back({unary(op::exp, p - s).id, -1});
+  const auto instructions = as_instructions(find_regions(pattern));
+  REQUIRE(instructions.size() == 1);
+
+  graph g = bound_graph();
+  const value x = tensor_of(g, 0, images);
+  int number = 1;
+  const auto shifted = [&](const ir::symbolic_shape& by) {
+    return unary(op::exp, x - tensor_of(g, number++, by));
+  };
+  auto l = load(g, {shifted({dim(1), dim(2), dim(1)}), shifted({dim(3), dim(1), dim(1)}),
+                    shifted({dim(2), dim(1)}), shifted({dim(1), dim(2), dim(5)}),
+                    shifted({dim(3), dim(1), dim(5)})});
+  CHECK(planning::add_instructions(l.egraph, instructions) == 3);
+  for (std::size_t i = 0; i < l.outputs.size(); ++i) {
+    CAPTURE(i);
+    CHECK(fused_nodes(l.egraph, l.outputs[i]).size() == (i < 3 ? 1u : 0u));
+  }
+  CHECK(check_meaning(l.egraph, instructions) == 3);
+}
+
 TEST_CASE("dtype, rank and cycles") {
   region r;  // x + s twice
   r.type = f64;

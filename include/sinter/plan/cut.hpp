@@ -25,6 +25,7 @@ struct cut {
   std::vector<int> leaves;                // values that are read, sorted
   std::vector<std::pair<int, int>> body;  // (value, form) that are computed, sorted
   int inner_axes = 0;                     // > 0: rows, the last axes of `space` are reduced inside
+  bool at_most = false;                   // rows of fewer axes will do as well
   ir::symbolic_shape space;               // the iteration space if inner_axes > 0
   int product = -1;                       // the value of the body that a matmul computes, or -1
   int second_product = -1;                // another one with the same left factor
@@ -39,6 +40,17 @@ struct cut {
     return place != body.end() && place->first == value ? place->second : -1;
   }
   bool computes(int value) const { return form_of(value) >= 0; }
+
+  // Can it be computed over rows of so many axes of the space, be it by itself over any?
+  bool may_have_rows(int axes, const ir::symbolic_shape& of) const {
+    if (inner_axes == 0) return true;
+    return space == of && (inner_axes == axes || (at_most && axes < inner_axes));
+  }
+  void set_rows(int axes, const ir::symbolic_shape& of) {
+    inner_axes = axes;
+    at_most = false;
+    space = of;
+  }
 };
 
 inline constexpr std::size_t cuts_kept = 6;
@@ -60,6 +72,16 @@ inline int row_axes(const ir::symbolic_shape& row, const ir::symbolic_shape& spa
   int axes = static_cast<int>(space.size());
   for (std::size_t i = 0; i < space.size() && row[i] == space[i]; ++i) --axes;
   return axes > 0 && is_row_of(row, space, axes) ? axes : 0;
+}
+
+// The number of last axes along which `repeated` has one element of `from`, 0 if it has none twice.
+inline int repeated_axes(const ir::symbolic_shape& from, const ir::symbolic_shape& repeated) {
+  if (from.size() != repeated.size()) return 0;
+  int axes = 0;
+  bool is_repeated = false;
+  for (std::size_t i = from.size(); i-- > 0 && from[i] == ir::dim(1); ++axes)
+    is_repeated = is_repeated || !(repeated[i] == ir::dim(1));
+  return is_repeated ? axes : 0;
 }
 
 class cut_enumeration {
@@ -189,11 +211,14 @@ class cut_enumeration {
       if (row < 0) return;
       cut plain = leaf(operand);
       if (row > 0) {
-        plain.inner_axes = row;
-        plain.space = g_[v].shape;
+        plain.set_rows(row, g_[v].shape);
+        plain.at_most = true;
       }
+      const auto is_row = [&](const cut& inside) {
+        return inside.inner_axes > 0 && inside.inner_axes <= row && !inside.at_most;
+      };
       partial = with_operand(partial, operand, plain, 2 * cuts_kept, [&](const cut& inside) {
-        return goes_on(inside) && (row == 0 || inside.inner_axes == row);
+        return goes_on(inside) && (row == 0 || is_row(inside));
       });
     }
     for (cut& c : partial) add(found, std::move(c), v, f);
@@ -220,8 +245,8 @@ class cut_enumeration {
     return out;
   }
 
-  // A superinstruction may want operand k as one value per row. Returns the number of axes of such
-  // a row, 0 where the operand may be anything, -1 where it does not fit.
+  // A superinstruction may want operand k as one value per row. Returns the most axes that such a
+  // row can have, 0 where the operand may be anything, -1 where it does not fit.
   int per_row_axes(const form& f, std::size_t k) const {
     const value_class& operand = g_[f.operands[k]];
     if (f.fused < 0 || !g_.instruction(f).structure.is_scalar(static_cast<int>(k)) ||
@@ -229,7 +254,7 @@ class cut_enumeration {
       return 0;
     for (const form& each : operand.forms) {
       if (each.fused >= 0 || each.code != ir::op::broadcast_to) continue;
-      if (const int axes = row_axes(g_[each.operands[0]].shape, operand.shape); axes > 0)
+      if (const int axes = repeated_axes(g_[each.operands[0]].shape, operand.shape); axes > 0)
         return axes;
     }
     return -1;
@@ -242,13 +267,9 @@ class cut_enumeration {
     if (axes == 0) return;
     for (const cut& inside : of(operand)) {
       if (inside.product >= 0 || !goes_on(inside)) continue;
+      if (!inside.may_have_rows(axes, g_[v].shape)) continue;
       cut c = inside;
-      if (c.inner_axes == 0) {
-        c.inner_axes = axes;
-        c.space = g_[v].shape;
-      } else if (c.inner_axes != axes || !(c.space == g_[v].shape)) {
-        continue;
-      }
+      c.set_rows(axes, g_[v].shape);
       add(found, std::move(c), v, f);
     }
   }
@@ -262,9 +283,8 @@ class cut_enumeration {
     if (axes == 0) return;
     const auto use = [&](cut c) {
       if (c.product >= 0 || !goes_on(c)) return;
-      if (c.inner_axes != 0 && (c.inner_axes != axes || !(c.space == g_[operand].shape))) return;
-      c.inner_axes = axes;
-      c.space = g_[operand].shape;
+      if (!c.may_have_rows(axes, g_[operand].shape)) return;
+      c.set_rows(axes, g_[operand].shape);
       add(found, std::move(c), v, f);
     };
     use(leaf(operand));
@@ -298,14 +318,8 @@ class cut_enumeration {
  private:
   // Both in one nest, or nothing where they do not fit together.
   std::optional<cut> merge(const cut& a, const cut& b) const {
-    if (a.inner_axes != 0 && b.inner_axes != 0 &&
-        (a.inner_axes != b.inner_axes || !(a.space == b.space)))
-      return std::nullopt;
     cut out;
-    if (!merge_products(a, b, out)) return std::nullopt;
-    const cut& rows = a.inner_axes != 0 ? a : b;
-    out.inner_axes = rows.inner_axes;
-    out.space = rows.space;
+    if (!merge_rows(a, b, out) || !merge_products(a, b, out)) return std::nullopt;
     if (out.product >= 0 && out.inner_axes != 0) return std::nullopt;
     std::ranges::set_union(a.body, b.body, std::back_inserter(out.body));
     for (int factor : out.factors)
@@ -319,6 +333,17 @@ class cut_enumeration {
       if (!out.computes(leaf)) out.leaves.push_back(leaf);
     if (out.leaves.size() > leaf_limit || out.body.size() >= body_limit) return std::nullopt;
     return out;
+  }
+
+  // The longest rows that both may have, if there are any.
+  static bool merge_rows(const cut& a, const cut& b, cut& out) {
+    const bool takes_a = b.inner_axes == 0 || (a.inner_axes != 0 && a.inner_axes <= b.inner_axes);
+    const cut &rows = takes_a ? a : b, &other = takes_a ? b : a;
+    if (rows.inner_axes != 0 && !other.may_have_rows(rows.inner_axes, rows.space)) return false;
+    out.inner_axes = rows.inner_axes;
+    out.at_most = rows.at_most && (other.inner_axes == 0 || other.at_most);
+    out.space = rows.space;
+    return true;
   }
 
   // Two different products only if they have their left factor in common: a gate and what it gates.
@@ -408,7 +433,7 @@ class cut_enumeration {
   // Do two cuts compute the same values from the same ones? Then they differ in forms.
   static bool are_alike(const cut& a, const cut& b) {
     constexpr auto number = &std::pair<int, int>::first;
-    return a.inner_axes == b.inner_axes && a.leaves == b.leaves &&
+    return a.inner_axes == b.inner_axes && a.at_most == b.at_most && a.leaves == b.leaves &&
            std::ranges::equal(a.body, b.body, {}, number, number);
   }
 

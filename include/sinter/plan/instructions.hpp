@@ -63,12 +63,12 @@ class class_index {
 
   const entry& operator[](class_id id) const { return entries_[id]; }
 
-  // One value per row: a broadcast along the last axes.
+  // One value per row: a broadcast along the last axes, whatever else it repeats.
   bool is_row_value(class_id id) const {
     for (const eqsat::enode_view& n : graph_.nodes(id)) {
       if (n.op != static_cast<std::uint16_t>(ir::op::broadcast_to)) continue;
       const entry& operand = entries_[n.children[0]];
-      if (operand.shape != nullptr && row_axes(*operand.shape, *entries_[id].shape) > 0)
+      if (operand.shape != nullptr && repeated_axes(*operand.shape, *entries_[id].shape) > 0)
         return true;
     }
     return false;

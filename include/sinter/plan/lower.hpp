@@ -561,11 +561,15 @@ class lowering {
     };
     if (row(a.shape)) made.level = level::row;
     // One value per row that is broadcast along it is loaded once per row.
-    const bool spread_row = !a.steps.empty() && a.steps[0].code == ir::op::broadcast_to &&
-                            a.shape == s.n.space && row(a.steps[0].operand);
+    const bool spread_row = inner != 0 && !a.steps.empty() &&
+                            a.steps[0].code == ir::op::broadcast_to && a.shape == s.n.space &&
+                            repeated_axes(a.steps[0].operand, a.shape) >= inner;
     if (spread_row) {
-      a.shape = a.steps[0].operand;
-      a.steps.erase(a.steps.begin());
+      view_step& spread = a.steps[0];
+      for (std::size_t i = a.shape.size() - static_cast<std::size_t>(inner); i < a.shape.size();
+           ++i)
+        a.shape[i] = spread.result[i] = spread.dims[i] = ir::dim(1);
+      if (spread.operand == a.shape) a.steps.erase(a.steps.begin());
       made.level = level::row;
     }
     made.access = add_access(s.n, std::move(a));
