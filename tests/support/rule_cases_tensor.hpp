@@ -245,6 +245,17 @@ inline std::vector<rule_case> reduction_cases() {
          const value x = c.arg({c.m, c.a}), y = c.arg({c.m, c.a}), row = c.arg({1, c.a});
          return sides{sum(x * (y * row), 1), sum(x * y, 1) * row};
        }},
+      {"sum-in-steps",
+       [](g& c, value, value) {
+         const value x = c.arg({c.m, c.a, c.n}), row = c.arg({1, c.a, 1});
+         return sides{sum(x * row, 6), sum(sum(x, 4) * row, 2)};
+       }},
+      {"sum-in-steps",
+       [](g& c, value, value) {
+         const value x = c.arg({c.m, c.a, c.n}), y = c.arg({c.m, c.a, c.n}),
+                     row = c.arg({1, c.a, 1});
+         return sides{sum(x * (y * row), 6), sum(sum(x * y, 4) * row, 2)};
+       }},
       {"sum-of-terms",
        [](g&, value x, value y) {
          return sides{sum(x + y, 2), sum(x, 2) + sum(y, 2)};

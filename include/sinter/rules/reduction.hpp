@@ -87,6 +87,13 @@ inline rule_table reduction_rules() {
        sum_row_factor},
       {"sum-row-factor", improve, reassociates,
        "(reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s))))", sum_row_factor_of_product},
+      tensor_rule("sum-in-steps", improve, reassociates,
+                  "(reduce_sum[?p] (mul ?x (broadcast_to[?q] ?s)))", sum_of_scaled_in_steps)
+          .searched_fully(),
+      tensor_rule("sum-in-steps", improve, reassociates,
+                  "(reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s))))",
+                  sum_of_product_in_steps)
+          .searched_fully(),
       tensor_rule("sum-of-terms", improve, reassociates, "(reduce_sum[?p] (add ?x ?y))",
                   sum_of_terms<op::add>)
           .searched_fully(),

@@ -129,6 +129,12 @@ std::optional<class_id> sum_scalar(tensor_egraph& graph, const tensor_match& m) 
       ir::elementwise(Code, {ir::reduce(op::reduce_sum, x, side.attribute("?p")), s}));
 }
 
+// The sum of the class along the axes of ?p, if it is known.
+inline std::optional<class_id> known_sum(const tensor_egraph& graph, const tensor_match& m,
+                                         class_id of) {
+  return graph.lookup(static_cast<std::uint16_t>(op::reduce_sum), m.payload("?p"), {of});
+}
+
 // The sum of `x` times ?s, which is repeated along all reduced axes.
 inline std::optional<class_id> times_row(right_side& side, ir::value x) {
   const ir::value s = side["?s"];
@@ -146,12 +152,6 @@ inline std::optional<class_id> sum_row_factor(tensor_egraph& graph, const tensor
   return times_row(side, side["?x"]);
 }
 
-// The sum of the class along the axes of ?p, if it is known.
-inline std::optional<class_id> known_sum(const tensor_egraph& graph, const tensor_match& m,
-                                         class_id of) {
-  return graph.lookup(static_cast<std::uint16_t>(op::reduce_sum), m.payload("?p"), {of});
-}
-
 // (reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s)))) where the sum of ?x times ?y is known
 // anyway, as the gradient of the scale behind a norm, or goes down columns: two such sums may
 // differ in these factors alone, as those of a batch norm that is written out, and no nest makes
@@ -166,6 +166,41 @@ inline std::optional<class_id> sum_row_factor_of_product(tensor_egraph& graph,
   const auto product = graph.lookup(static_cast<std::uint16_t>(op::mul), 0, {m["?x"], m["?y"]});
   if (along_rows && !(product && known_sum(graph, m, graph.find(*product)))) return std::nullopt;
   return times_row(side, product ? side.term(*product) : x * y);
+}
+
+// The sum of `x` times ?s, which is repeated along some of the reduced axes alone, where the sum of
+// `x` along those is known anyway: it is multiplied and summed up further. (Behind a group norm the
+// sums of a group's gradients follow from those of its channels, which scale and shift have.)
+inline std::optional<class_id> sum_in_steps(tensor_egraph& graph, const tensor_match& m,
+                                            class_id x) {
+  right_side side(graph, m);
+  const symbolic_shape& row = side["?s"].shape();
+  const symbolic_shape& shape = side.term(x).shape();
+  if (row.size() != shape.size() || !is_floating(side.root().type())) return std::nullopt;
+  const std::int64_t mask = side.attribute("?p");
+  std::int64_t first = 0;
+  for (int i = 0; i < static_cast<int>(row.size()); ++i)
+    if (ir::has_axis(mask, i) && is_one(row[static_cast<std::size_t>(i)])) first |= axis_bit(i);
+  if (first == 0 || first == mask) return std::nullopt;
+  const std::int64_t attributes[] = {first};
+  const auto known = graph.lookup(static_cast<std::uint16_t>(op::reduce_sum),
+                                  graph.language().intern(attributes, {}), {graph.find(x)});
+  if (!known || !reduces_something(side, shape, first)) return std::nullopt;
+  const ir::value part = side.term(*known);
+  return side.finish(
+      ir::reduce(op::reduce_sum, part * ir::broadcast_to(side["?s"], part.shape()), mask & ~first));
+}
+
+// (reduce_sum[?p] (mul ?x (broadcast_to[?q] ?s)))
+inline std::optional<class_id> sum_of_scaled_in_steps(tensor_egraph& graph, const tensor_match& m) {
+  return sum_in_steps(graph, m, m["?x"]);
+}
+
+// (reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s)))) where ?x times ?y is known, too.
+inline std::optional<class_id> sum_of_product_in_steps(tensor_egraph& graph,
+                                                       const tensor_match& m) {
+  const auto product = graph.lookup(static_cast<std::uint16_t>(op::mul), 0, {m["?x"], m["?y"]});
+  return product ? sum_in_steps(graph, m, *product) : std::nullopt;
 }
 
 // Does the class repeat one value along the axes of `mask`?
