@@ -106,6 +106,21 @@ void sums() {
   }
 }
 
+// Two statistics of the same rows, and one beside what the rows become.
+void siblings() {
+  const auto statistics = [](auto x) { return std::tuple(sn::sum(x, 1), sn::sum(x * x, 1)); };
+  const auto beside = [](auto x) { return std::tuple(sn::relu(x), sn::sum(x * x, 1)); };
+  for (const int rows : {1024, 4096}) {
+    const auto x = numbers<2>(rows, 1024);
+    const auto each = numbers<1>(rows);
+    const std::string shape = std::to_string(rows) + "x1024";
+    compare("siblings/statistics_" + shape, {.nests = {.siblings = false}}, statistics,
+            std::tuple(each, each), x);
+    compare("siblings/beside_" + shape, {.nests = {.siblings = false}}, beside, std::tuple(x, each),
+            x);
+  }
+}
+
 // Two activations side by side, and columns beside some that are copied.
 void pieces() {
   const auto activations = [](auto x, auto y) {
@@ -188,6 +203,7 @@ int main(int argc, char** argv) {
   groups();
   recomputation();
   sums();
+  siblings();
   pieces();
   tiles();
   instructions();

@@ -47,6 +47,7 @@ inline sn::program_options options_without(const exclusion& x) {
                     .winograd = allows("winograd"),
                     .moments = allows("moments"),
                     .sums = allows("sums"),
+                    .siblings = allows("siblings"),
                     .pieces = allows("pieces"),
                     .recompute = allows("recompute"),
                     .without = x.nests}};

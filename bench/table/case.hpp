@@ -106,8 +106,8 @@ struct side {
 
 /// What `exclusion::kinds` may name.
 inline const std::vector<std::string> kinds_of_fusion{
-    "rows",    "epilogues", "streamed", "grouped",   "winograd",
-    "moments", "sums",      "pieces",   "recompute", "superinstructions"};
+    "rows", "epilogues", "streamed", "grouped",   "winograd",         "moments",
+    "sums", "siblings",  "pieces",   "recompute", "superinstructions"};
 
 /// The cases that a library, or a part of its code, takes part in, by name. A side may read the
 /// problem's memory as long as it lives.

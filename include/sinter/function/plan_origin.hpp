@@ -62,8 +62,8 @@ auto switches_of(Options& o) {
       named("rows", &o.nests.rows),           named("epilogues", &o.nests.epilogues),
       named("streamed", &o.nests.streamed),   named("grouped", &o.nests.grouped),
       named("winograd", &o.nests.winograd),   named("moments", &o.nests.moments),
-      named("sums", &o.nests.sums),           named("pieces", &o.nests.pieces),
-      named("recompute", &o.nests.recompute)};
+      named("sums", &o.nests.sums),           named("siblings", &o.nests.siblings),
+      named("pieces", &o.nests.pieces),       named("recompute", &o.nests.recompute)};
 }
 
 // What decides about a plan, as one line.

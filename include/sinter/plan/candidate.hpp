@@ -17,6 +17,7 @@
 #include <sinter/plan/candidate_nest.hpp>
 #include <sinter/plan/cut.hpp>
 #include <sinter/plan/exponential_sums.hpp>
+#include <sinter/plan/extra_outputs.hpp>
 #include <sinter/plan/image_windows.hpp>
 #include <sinter/plan/moments.hpp>
 #include <sinter/plan/nest.hpp>
@@ -58,8 +59,10 @@ class candidate_enumeration {
       queue_.pop_back();
       enumerate(v);
     }
-    add_extra_outputs();
-    if (options.nests.sums) add_sums();
+    extra_outputs more(g_, cuts_, demanded_, candidates_);
+    more.add_values_on_the_way();
+    if (options.nests.sums) more.add_sums();
+    if (options.nests.siblings) more.add_siblings(roots);
     const candidate_cost costs(g_, cuts_, candidates_);
     for (candidate& c : candidates_) costs.set(c);
     for (int i : options.nests.without)
@@ -475,97 +478,6 @@ class candidate_enumeration {
         return true;
     }
     return false;
-  }
-
-  static constexpr std::size_t most_outputs = 4;
-
-  // A nest that computes values on the way which other nests want in memory may store them too: all
-  // of them, or those alone that it spreads over its rows, which cost next to nothing, or those
-  // that are as large as its result. What stays in L2 is not worth that choice: with it, one block
-  // of a transformer has a quarter more candidates and no plan that is proved.
-  void add_extra_outputs() {
-    const std::size_t count = candidates_.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      const candidate& alone = candidates_[i];  // until others are added
-      if (alone.kind != nest_kind::tile && alone.kind != nest_kind::matmul) continue;
-      if (alone.reordered) continue;
-      const value_class& root = g_[alone.root];
-      std::vector<int> all, spread, alike;
-      for (const auto& [v, f] : alone.inside.body) {
-        const form& each = g_[v].forms[static_cast<std::size_t>(f)];
-        if (each.fused < 0 && each.code == ir::op::broadcast_to) {
-          if (const int row = each.operands[0]; alone.inside.computes(row) && is_wanted(row))
-            add_once(spread, row);
-        } else if (v != alone.root && is_wanted(v)) {
-          all.push_back(v);
-          if (g_[v].shape == root.shape) alike.push_back(v);
-        }
-      }
-      add_with(i, all);
-      if (root.bytes() <= g_.machine().l2_bytes) continue;
-      if (spread.size() < all.size()) add_with(i, spread);
-      if (alike.size() < all.size()) add_with(i, alike);
-    }
-  }
-  bool is_wanted(int v) const { return is_goal(v) && !is_source(g_[v]); }
-  // Candidate i, which has one output, with these as well.
-  void add_with(std::size_t i, const std::vector<int>& more) {
-    if (more.empty() || candidates_[i].outputs.size() + more.size() > most_outputs) return;
-    candidate c = candidates_[i];
-    c.outputs.insert(c.outputs.end(), more.begin(), more.end());
-    candidates_.push_back(std::move(c));
-  }
-
-  struct wanted_sum {
-    summed_value value;
-    std::vector<bool> above;  // values that need it
-  };
-
-  // A nest over rows may sum them up on the way: what it has anyway, or also what is one or two
-  // steps from that. (The gradients of layer norm over 4096 rows of 1024 take 1.6 ms instead of
-  // 3.0.) Sums without rows that read the same are not joined: two column nests take 1.14 ms of
-  // 4096 rows of 1024, one nest over rows 1.15.
-  void add_sums() {
-    const summed_rows_finder finder(g_);
-    std::vector<wanted_sum> sums;
-    for (int v = 0; v < g_.size(); ++v) {
-      if (!is_goal(v)) continue;
-      const std::vector<summed_value> forms = finder.all_of(v);
-      if (forms.empty()) continue;
-      const std::vector<bool> above = finder.values_above(v);
-      for (const summed_value& s : forms) sums.push_back({s, above});
-    }
-    const std::size_t count = candidates_.size();
-    for (std::size_t i = 0; i < count && !sums.empty(); ++i) {
-      const candidate& seen = candidates_[i];  // until others are added
-      if (seen.kind != nest_kind::tile || seen.reordered || seen.inside.inner_axes == 0) continue;
-      const candidate alone = seen;
-      std::size_t before = alone.sums.size();
-      for (const std::size_t steps : {std::size_t{0}, std::size_t{2}}) {
-        candidate c = alone;
-        for (const wanted_sum& s : sums) add_sum(c, s, alone.inside.body.size() + steps);
-        if (c.sums.size() == before) continue;
-        before = c.sums.size();
-        candidates_.push_back(std::move(c));
-      }
-    }
-  }
-  // Makes the nest of c store the sum, too, if it is one of its rows, nothing that is read needs
-  // it, no more has to be read, and the nest then computes no more than so many values.
-  void add_sum(candidate& c, const wanted_sum& wanted, std::size_t most_values) const {
-    const summed_value& s = wanted.value;
-    if (!(g_[s.of].shape == c.inside.space) ||
-        static_cast<int>(c.inside.space.size()) != s.axes + c.inside.inner_axes ||
-        std::ranges::find(c.outputs, s.sum) != c.outputs.end())
-      return;
-    const auto needs_sum = [&](int leaf) { return wanted.above[static_cast<std::size_t>(leaf)]; };
-    auto extended = cuts_.extended(c.inside, s.of);
-    if (!extended || extended->body.size() > most_values ||
-        std::ranges::any_of(extended->leaves, needs_sum))
-      return;
-    c.inside = std::move(*extended);
-    c.outputs.push_back(s.sum);
-    c.sums.push_back(s);
   }
 
   const value_graph& g_;

@@ -21,6 +21,15 @@
 
 namespace sinter::inline SINTER_ABI::planning {
 
+// Does `row` equal `space` with the last `axes` extents replaced by 1?
+inline bool is_row_of(const ir::symbolic_shape& row, const ir::symbolic_shape& space, int axes) {
+  if (row.size() != space.size()) return false;
+  const std::size_t outer = space.size() - static_cast<std::size_t>(axes);
+  for (std::size_t i = 0; i < space.size(); ++i)
+    if (!(row[i] == (i < outer ? space[i] : ir::dim(1)))) return false;
+  return true;
+}
+
 struct cut {
   std::vector<int> leaves;                // values that are read, sorted
   std::vector<std::pair<int, int>> body;  // (value, form) that are computed, sorted
@@ -46,6 +55,9 @@ struct cut {
     if (inner_axes == 0) return true;
     return space == of && (inner_axes == axes || (at_most && axes < inner_axes));
   }
+  bool is_row(const ir::symbolic_shape& shape) const {
+    return inner_axes != 0 && is_row_of(shape, space, inner_axes);
+  }
   void set_rows(int axes, const ir::symbolic_shape& of) {
     inner_axes = axes;
     at_most = false;
@@ -56,15 +68,6 @@ struct cut {
 inline constexpr std::size_t cuts_kept = 6;
 inline constexpr std::size_t leaf_limit = 16;
 inline constexpr std::size_t body_limit = 64;
-
-// Does `row` equal `space` with the last `axes` extents replaced by 1?
-inline bool is_row_of(const ir::symbolic_shape& row, const ir::symbolic_shape& space, int axes) {
-  if (row.size() != space.size()) return false;
-  const std::size_t outer = space.size() - static_cast<std::size_t>(axes);
-  for (std::size_t i = 0; i < space.size(); ++i)
-    if (!(row[i] == (i < outer ? space[i] : ir::dim(1)))) return false;
-  return true;
-}
 
 // The number of last axes along which `row` is a row of `space`, or 0.
 inline int row_axes(const ir::symbolic_shape& row, const ir::symbolic_shape& space) {

@@ -31,6 +31,9 @@ struct nest_policy {
   /// Sums over the rows of what a nest over rows computes, in that nest. false: in nests of their
   /// own.
   bool sums = true;
+  /// What a nest over rows reads also gives other results of it: two sums of the same rows. false:
+  /// in nests of their own.
+  bool siblings = true;
   /// What is put side by side (`concat`) computed where it is put. false: it is stored before, and
   /// copied.
   bool pieces = true;
