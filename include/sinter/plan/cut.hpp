@@ -251,16 +251,23 @@ class cut_enumeration {
   // A superinstruction may want operand k as one value per row. Returns the most axes that such a
   // row can have, 0 where the operand may be anything, -1 where it does not fit.
   int per_row_axes(const form& f, std::size_t k) const {
-    const value_class& operand = g_[f.operands[k]];
+    const int number = f.operands[k];
+    const value_class& operand = g_[number];
     if (f.fused < 0 || !g_.instruction(f).structure.is_scalar(static_cast<int>(k)) ||
         operand.scalar() || operand.is_constant)
       return 0;
-    for (const form& each : operand.forms) {
-      if (each.fused >= 0 || each.code != ir::op::broadcast_to) continue;
-      if (const int axes = repeated_axes(g_[each.operands[0]].shape, operand.shape); axes > 0)
-        return axes;
-    }
-    return -1;
+    // However it is read, it must be repeated.
+    int most = static_cast<int>(operand.shape.size());
+    const auto repeats = [&](const form& view) {
+      if (view.code != ir::op::broadcast_to) return false;
+      most = std::min(most, repeated_axes(g_[view.operands[0]].shape, operand.shape));
+      return most > 0;
+    };
+    const form* const view = view_of(g_, number);
+    const bool is_repeated = operand.views >= 0
+                                 ? std::ranges::all_of(g_[operand.views].forms, repeats)
+                                 : view != nullptr && repeats(*view);
+    return is_repeated && operand.reader < 0 ? most : -1;
   }
 
   // A value per row, spread over the row: the way from row level to full level.

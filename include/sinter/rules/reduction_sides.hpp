@@ -129,12 +129,6 @@ std::optional<class_id> sum_scalar(tensor_egraph& graph, const tensor_match& m) 
       ir::elementwise(Code, {ir::reduce(op::reduce_sum, x, side.attribute("?p")), s}));
 }
 
-// The sum of the class along the axes of ?p, if it is known.
-inline std::optional<class_id> known_sum(const tensor_egraph& graph, const tensor_match& m,
-                                         class_id of) {
-  return graph.lookup(static_cast<std::uint16_t>(op::reduce_sum), m.payload("?p"), {of});
-}
-
 // The sum of `x` times ?s, which is repeated along all reduced axes.
 inline std::optional<class_id> times_row(right_side& side, ir::value x) {
   const ir::value s = side["?s"];
@@ -150,6 +144,12 @@ inline std::optional<class_id> times_row(right_side& side, ir::value x) {
 inline std::optional<class_id> sum_row_factor(tensor_egraph& graph, const tensor_match& m) {
   right_side side(graph, m);
   return times_row(side, side["?x"]);
+}
+
+// The sum of the class along the axes of ?p, if it is known.
+inline std::optional<class_id> known_sum(const tensor_egraph& graph, const tensor_match& m,
+                                         class_id of) {
+  return graph.lookup(static_cast<std::uint16_t>(op::reduce_sum), m.payload("?p"), {of});
 }
 
 // (reduce_sum[?p] (mul ?x (mul ?y (broadcast_to[?q] ?s)))) where the sum of ?x times ?y is known
