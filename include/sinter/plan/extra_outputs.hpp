@@ -85,38 +85,17 @@ class extra_outputs {
   // 0.9, relu(x) beside a sum 0.7 to 0.8.) Not worth it for what stays in L2, nor without rows: two
   // results of the same elements take 0.84 to 1.25 of the time.
   void add_siblings(std::span<const int> results) {
-    std::vector<std::size_t> operands(static_cast<std::size_t>(g_.size()), 0);  // of siblings
-    std::vector<std::vector<int>> readers(operands.size());  // siblings, by what they read
-    for (int v = 0; v < g_.size(); ++v) {
-      if (!is_wanted(v)) continue;
-      const bool is_result = std::ranges::find(results, v) != results.end();
-      for (const cut& c : cuts_.of(v)) {
-        if (c.product >= 0 || c.body.size() > most_steps || !(is_result || c.is_row(g_[v].shape)))
-          continue;
-        for (int leaf : c.leaves)
-          if (g_[leaf].bytes() > g_.machine().l2_bytes) {
-            add_once(readers[static_cast<std::size_t>(leaf)], v);
-            operands[static_cast<std::size_t>(v)] = c.leaves.size();
-          }
-      }
-    }
+    const sibling_index siblings = siblings_of(results);
     const std::size_t count = candidates_.size();
     for (std::size_t i = 0; i < count; ++i) {
       const candidate& alone = candidates_[i];  // until others are added
       if (alone.kind != nest_kind::tile || alone.reordered || alone.inside.inner_axes == 0 ||
           alone.outputs.size() > 1)
         continue;
-      // Of two siblings of one shape that with more operands, or the first, stores both.
-      const std::size_t own = operands[static_cast<std::size_t>(alone.root)];
-      const auto follows = [&](int v) {
-        const std::size_t others = operands[static_cast<std::size_t>(v)];
-        return own == 0 || others < own || (others == own && v > alone.root) ||
-               !(g_[v].shape == g_[alone.root].shape);
-      };
       candidate c = alone;
       for (int leaf : alone.inside.leaves)
-        for (int v : readers[static_cast<std::size_t>(leaf)])
-          if (follows(v)) add_sibling(c, v);
+        for (int v : siblings.readers[static_cast<std::size_t>(leaf)])
+          if (stores_both(siblings, alone.root, v)) add_sibling(c, v);
       if (c.outputs.size() > 1) candidates_.push_back(std::move(c));
     }
   }
@@ -128,6 +107,40 @@ class extra_outputs {
     summed_value value;
     std::vector<bool> above;  // values that need it
   };
+
+  struct sibling_index {
+    std::vector<std::vector<int>> readers;  // by value: who is near to it
+    std::vector<std::size_t> operands;      // by value: how many it has, if it is near to some
+  };
+
+  // Results, and values of rows, that are a step or two from what does not stay in L2.
+  sibling_index siblings_of(std::span<const int> results) const {
+    const auto count = static_cast<std::size_t>(g_.size());
+    sibling_index out{std::vector<std::vector<int>>(count), std::vector<std::size_t>(count, 0)};
+    for (int v = 0; v < g_.size(); ++v) {
+      if (!is_wanted(v)) continue;
+      const bool is_result = std::ranges::find(results, v) != results.end();
+      for (const cut& c : cuts_.of(v)) {
+        if (c.product >= 0 || c.body.size() > most_steps || !(is_result || c.is_row(g_[v].shape)))
+          continue;
+        for (int leaf : c.leaves) {
+          if (g_[leaf].bytes() <= g_.machine().l2_bytes) continue;
+          add_once(out.readers[static_cast<std::size_t>(leaf)], v);
+          out.operands[static_cast<std::size_t>(v)] = c.leaves.size();
+        }
+      }
+    }
+    return out;
+  }
+
+  // Is it the nest of `root` that stores v as well, rather than v's? Of two siblings of one shape
+  // that of the one with more operands does, or of the first.
+  bool stores_both(const sibling_index& siblings, int root, int v) const {
+    const std::size_t own = siblings.operands[static_cast<std::size_t>(root)],
+                      other = siblings.operands[static_cast<std::size_t>(v)];
+    return own == 0 || other < own || (other == own && v > root) ||
+           !(g_[v].shape == g_[root].shape);
+  }
 
   static void add_once(std::vector<int>& values, int v) {
     if (std::ranges::find(values, v) == values.end()) values.push_back(v);
