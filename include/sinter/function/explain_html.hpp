@@ -18,6 +18,7 @@
 #include <sinter/function/graph_drawing.hpp>
 #include <sinter/function/graph_svg.hpp>
 #include <sinter/function/program_source.hpp>
+#include <sinter/support/add_once.hpp>
 #include <sinter/support/html.hpp>
 #include <sinter/support/span.hpp>
 
@@ -247,11 +248,8 @@ class explain_page {
   // Each buffer once, in the order of the nest.
   static std::string memory_text(const planning::plan& p, const planning::nest& n) {
     std::vector<int> read, written;
-    const auto add = [](std::vector<int>& to, int buffer) {
-      if (std::ranges::find(to, buffer) == to.end()) to.push_back(buffer);
-    };
-    for (const planning::access& a : n.accesses) add(read, a.buffer);
-    for (const planning::store& each : n.stores) add(written, each.buffer);
+    for (const planning::access& a : n.accesses) add_once(read, a.buffer);
+    for (const planning::store& each : n.stores) add_once(written, each.buffer);
     const planning::plan_printer printer(p);
     const auto line = [&](std::string_view what, const std::vector<int>& buffers) {
       std::string text;

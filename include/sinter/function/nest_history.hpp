@@ -18,6 +18,7 @@
 #include <sinter/plan/instructions.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/rules/saturate.hpp>
+#include <sinter/support/add_once.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/span.hpp>
 
@@ -88,8 +89,7 @@ class nest_history {
   std::vector<std::string> rules_of(const planning::nest& n) {
     std::vector<std::string> out = rules_in(of(n));
     for (const planning::nest& part : n.parts)
-      for (std::string& name : rules_of(part))
-        if (std::ranges::find(out, name) == out.end()) out.push_back(std::move(name));
+      for (std::string& name : rules_of(part)) add_once(out, std::move(name));
     return out;
   }
 
@@ -97,7 +97,7 @@ class nest_history {
   std::vector<std::string> rules_in(span<const history_link> history) const {
     std::vector<std::string> out;
     const auto add = [&out](const std::string& name) {
-      if (!name.empty() && std::ranges::find(out, name) == out.end()) out.push_back(name);
+      if (!name.empty()) add_once(out, name);
     };
     for (const history_link& link : history) {
       for (std::uint32_t number : eqsat::equalities_between(graph_, link.from, link.to)) {

@@ -25,6 +25,7 @@
 #include <sinter/plan/prologue.hpp>
 #include <sinter/plan/streamed.hpp>
 #include <sinter/plan/summed_rows.hpp>
+#include <sinter/support/add_once.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -53,7 +54,7 @@ class candidate_enumeration {
     for (int root : roots) demand(root);
     // What is not to be computed twice may have to be stored.
     for (int v = 0; v < g.size() && !options.nests.recompute; ++v)
-      if (!is_immediate(g[v]) && resolve(g, v).base == v) demand(v);
+      if (!g[v].is_immediate() && resolve(g, v).base == v) demand(v);
     while (!queue_.empty()) {
       const int v = queue_.back();
       queue_.pop_back();
@@ -94,12 +95,6 @@ class candidate_enumeration {
 
   bool is_goal(int value) const { return demanded_[static_cast<std::size_t>(value)]; }
 
-  // In memory from the start, or no memory at all.
-  static bool is_source(const value_class& v) { return v.find(ir::op::argument) != nullptr; }
-  static bool is_immediate(const value_class& v) {
-    return (v.is_constant) || (v.scalar() && v.find(ir::op::extent) != nullptr);
-  }
-
   // Adds the nest that runs these matmul candidates, which have one left factor, over one read of
   // it.
   void add_group(std::vector<int> parts) {
@@ -116,10 +111,6 @@ class candidate_enumeration {
   }
 
  private:
-  static void add_once(std::vector<int>& values, int v) {
-    if (std::ranges::find(values, v) == values.end()) values.push_back(v);
-  }
-
   void demand(int value) {
     if (demanded_[static_cast<std::size_t>(value)]) return;
     demanded_[static_cast<std::size_t>(value)] = true;
@@ -128,7 +119,7 @@ class candidate_enumeration {
 
   void enumerate(int v) {
     const value_class& value = g_[v];
-    if (is_source(value)) return;
+    if (value.is_source()) return;
     if (value.is_choice()) {
       for (int f = 0; f < static_cast<int>(value.forms.size()); ++f)
         add(nest_kind::alias, v, f, {});
@@ -143,7 +134,8 @@ class candidate_enumeration {
     }
     streamed(v);
     // The plain copy of a view, a constant or an extent, for whoever needs it in memory.
-    if (resolve(g_, v).base != v || is_immediate(value)) add(nest_kind::tile, v, -1, cuts_.leaf(v));
+    if (resolve(g_, v).base != v || value.is_immediate())
+      add(nest_kind::tile, v, -1, cuts_.leaf(v));
     for (int f = 0; f < static_cast<int>(value.forms.size()); ++f) {
       const form& each = value.forms[static_cast<std::size_t>(f)];
       if (each.fused >= 0) continue;
@@ -320,7 +312,7 @@ class candidate_enumeration {
     for (std::size_t k = 0; k < from.size(); ++k)
       if (const form* joins = joined_view(g_, inside.factors[k]);
           joins != nullptr && !reads_factor(inside, k) && inside.factors[0] != inside.factors[1] &&
-          !is_immediate(g_[resolve(g_, joins->operands[0]).base]))
+          !g_[resolve(g_, joins->operands[0]).base].is_immediate())
         from[k] = joins->operands[0];
     if (from[0] >= 0) add(nest_kind::matmul, v, -1, inside, false, {}, {}, {from[0], -1});
     if (from[1] >= 0) add(nest_kind::matmul, v, -1, inside, false, {}, {}, {-1, from[1]});
@@ -336,7 +328,7 @@ class candidate_enumeration {
     const std::size_t batch_axes = product.size() - 2;
     const int filters = inside.factors[0];
     const resolved_view left = resolve(g_, filters), right = resolve(g_, windows);
-    if (flags[0] != 0 || flags[1] != 0 || is_immediate(g_[left.base]) ||
+    if (flags[0] != 0 || flags[1] != 0 || g_[left.base].is_immediate() ||
         !repeats(g_[filters].shape, left.steps, batch_axes) ||
         !has_image_windows(g_[windows].shape, right.steps, batch_axes))
       return;
@@ -387,7 +379,7 @@ class candidate_enumeration {
       const bool in_memory =
           kind == nest_kind::alias && (!g_[root].is_choice() || value == g_[root].stands_for);
       const int base = in_memory ? value : resolve(g_, value, value == root).base;
-      if (is_immediate(g_[base]) && !in_memory) return;
+      if (g_[base].is_immediate() && !in_memory) return;
       add_once(c.reads, base);
     };
     if (kind == nest_kind::tile || kind == nest_kind::column || kind == nest_kind::matmul ||
@@ -416,7 +408,7 @@ class candidate_enumeration {
       for (int operand : g_[root].forms[static_cast<std::size_t>(form_number)].operands) {
         if (inside.computes(operand)) continue;
         // What is a view of a number that is nowhere stored must be stored itself.
-        if (is_immediate(g_[resolve(g_, operand).base]) || kind == nest_kind::gather ||
+        if (g_[resolve(g_, operand).base].is_immediate() || kind == nest_kind::gather ||
             kind == nest_kind::scatter_add || kind == nest_kind::custom) {
           add_once(c.reads, operand);
         } else {
@@ -444,7 +436,7 @@ class candidate_enumeration {
       const int packed = c.packed[k] = one_matrix(right);
       if (packed < 0 || !g_[packed].fixed) return;
       const int base = resolve(g_, packed).base;
-      if (is_immediate(g_[base]) || base != resolve(g_, right).base) return;
+      if (g_[base].is_immediate() || base != resolve(g_, right).base) return;
     }
     candidates_.push_back(std::move(c));
   }
@@ -465,7 +457,7 @@ class candidate_enumeration {
 
   // The operands of a product are memory; a constant one is stored first (by its copy nest).
   void read_factor(candidate& c, int factor) const {
-    if (is_immediate(g_[resolve(g_, factor).base])) add_once(c.reads, factor);
+    if (g_[resolve(g_, factor).base].is_immediate()) add_once(c.reads, factor);
   }
 
   // iota and random number their elements by the iteration space, so they stand at full level only.

@@ -12,6 +12,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/nest_order.hpp>
 #include <sinter/plan/schedule.hpp>
+#include <sinter/support/add_once.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -46,9 +47,7 @@ class conflict_finder {
   std::vector<dependency> of(int item) const {
     std::vector<dependency> out;
     std::vector<int> read;
-    for_each_read(nest_at(item), [&](int b) {
-      if (std::ranges::find(read, b) == read.end()) read.push_back(b);
-    });
+    for_each_read(nest_at(item), [&](int b) { add_once(read, b); });
     for (int b : read)
       for (int i = item - 1; i >= 0; --i)
         if (writes_over(nest_at(i), b)) {

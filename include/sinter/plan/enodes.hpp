@@ -3,11 +3,11 @@
 // Nothing is planned by them; they are what `explain` traces back to the graph as it was written.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include <sinter/plan/candidate.hpp>
 #include <sinter/plan/view.hpp>
+#include <sinter/support/add_once.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -15,9 +15,7 @@ namespace sinter::inline SINTER_ABI::planning {
 /// or an extent. Without those of views that are chosen among other ways to read a value.
 inline std::vector<eqsat::node_id> enodes_of(const value_graph& g, const candidate& c) {
   std::vector<eqsat::node_id> out;
-  const auto add = [&](eqsat::node_id node) {
-    if (std::ranges::find(out, node) == out.end()) out.push_back(node);
-  };
+  const auto add = [&](eqsat::node_id node) { add_once(out, node); };
   const auto add_views = [&](int value) {
     for (eqsat::node_id node : resolve(g, value, value == c.root).nodes) add(node);
   };

@@ -12,6 +12,7 @@
 #include <sinter/plan/candidate_nest.hpp>
 #include <sinter/plan/cut.hpp>
 #include <sinter/plan/summed_rows.hpp>
+#include <sinter/support/add_once.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -70,7 +71,7 @@ class extra_outputs {
       if (seen.kind != nest_kind::tile || seen.reordered || seen.inside.inner_axes == 0) continue;
       const candidate alone = seen;
       std::size_t before = alone.sums.size();
-      for (const std::size_t steps : {std::size_t{0}, std::size_t{2}}) {
+      for (const std::size_t steps : {std::size_t{0}, most_steps}) {
         candidate c = alone;
         for (const wanted_sum& s : sums) add_sum(c, s, alone.inside.body.size() + steps);
         if (c.sums.size() == before) continue;
@@ -142,12 +143,9 @@ class extra_outputs {
            !(g_[v].shape == g_[root].shape);
   }
 
-  static void add_once(std::vector<int>& values, int v) {
-    if (std::ranges::find(values, v) == values.end()) values.push_back(v);
-  }
   bool demanded(int v) const { return demanded_[static_cast<std::size_t>(v)]; }
   bool is_wanted(int v) const {
-    return demanded(v) && g_[v].find(ir::op::argument) == nullptr && !g_[v].is_choice();
+    return demanded(v) && !g_[v].is_source() && !g_[v].is_choice();
   }
 
   // Candidate i with these as well.

@@ -103,7 +103,7 @@ class product_grouping {
   void walk(int value, std::vector<bool>& seen, Visitor visit) const {
     std::vector<std::pair<int, std::size_t>> stack;
     const auto enter = [&](int v) {
-      if (candidate_enumeration::is_source(g_[v])) return;
+      if (g_[v].is_source()) return;
       const int i = chosen_->nest_of[static_cast<std::size_t>(v)];
       if (i < 0 || seen[static_cast<std::size_t>(i)]) return;
       seen[static_cast<std::size_t>(i)] = true;

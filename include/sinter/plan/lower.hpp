@@ -17,6 +17,7 @@
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/nest_parts.hpp>
 #include <sinter/plan/select.hpp>
+#include <sinter/support/add_once.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -57,7 +58,7 @@ class lowering {
 
   // The goal that holds a value as nests of this epoch read it. Arguments are the same in all.
   int goal_of(int value, int epoch) const {
-    if (candidate_enumeration::is_source(g_[value])) return value * chosen_.epochs;
+    if (g_[value].is_source()) return value * chosen_.epochs;
     return chosen_.stored_as(value * chosen_.epochs + epoch);
   }
   int value_of(int goal) const { return goal / chosen_.epochs; }
@@ -76,11 +77,10 @@ class lowering {
   // Lets the nest that stores the value write the output itself, unless it is an argument, another
   // output already, or kept from call to call.
   bool place_in_output(int value, int number) {
-    if (candidate_enumeration::is_source(g_[value]) || g_[value].fixed) return false;
+    if (g_[value].is_source() || g_[value].fixed) return false;
     const int stored = goal_of(value, chosen_.epochs - 1);
     for (int goal = stored; goal >= 0; goal = aliased(goal))
-      if (candidate_enumeration::is_source(g_[value_of(goal)]) ||
-          buffer_of_[static_cast<std::size_t>(goal)] >= 0)
+      if (g_[value_of(goal)].is_source() || buffer_of_[static_cast<std::size_t>(goal)] >= 0)
         return false;
     for (int goal = stored; goal >= 0; goal = aliased(goal))
       buffer_of_[static_cast<std::size_t>(goal)] =
@@ -114,7 +114,7 @@ class lowering {
       auto& [goal, next] = stack.back();
       epoch_ = goal % chosen_.epochs;
       const int v = value_of(goal);
-      if (candidate_enumeration::is_source(g_[v])) {
+      if (g_[v].is_source()) {
         ensure_buffer(v);
         stack.pop_back();
         continue;
@@ -174,9 +174,9 @@ class lowering {
   }
 
   access access_to(int value, bool through_views) {
-    const bool located = through_views && !candidate_enumeration::is_immediate(
-                                              g_[resolve(g_, value, value == root_).base]);
-    if (!located) return {ensure_buffer(value), g_[value].shape, {}};
+    const int base = resolve(g_, value, value == root_).base;
+    if (!through_views || g_[base].is_immediate())
+      return {ensure_buffer(value), g_[value].shape, {}};
     located_view view = locate(value);
     return {ensure_buffer_of(view.goal), g_[value].shape, std::move(view.steps)};
   }
@@ -237,8 +237,7 @@ class lowering {
 
   // The e-nodes of views that were chosen, as those of what reads them.
   void take_chosen_nodes(nest& n) {
-    for (eqsat::node_id node : chosen_nodes_)
-      if (std::ranges::find(n.enodes, node) == n.enodes.end()) n.enodes.push_back(node);
+    for (eqsat::node_id node : chosen_nodes_) add_once(n.enodes, node);
     chosen_nodes_.clear();
   }
 
@@ -342,21 +341,19 @@ class lowering {
   }
 
   void lower_product(nest& n, const candidate& c) {
-    for (const auto& [v, f] : c.inside.body) {
-      if (v != c.inside.product) continue;
-      const form& product = g_[v].forms[static_cast<std::size_t>(f)];
-      n.transpose_a = g_.payload(product).attributes[0] != 0;
-      n.transpose_b = g_.payload(product).attributes[1] != 0;
-      n.winograd = c.winograd;
-      for (std::size_t k = 0; k < 2; ++k)
-        n.accesses.push_back((k == 0 ? c.computed.a : c.computed.b)
-                                 ? access{-1, g_[product.operands[k]].shape, {}}
-                             : c.gathered[k] >= 0 ? gathered_access(product.operands[k])
-                                                  : access_to(product.operands[k], true));
-      if (c.packed[0] < 0) return;
-      n.accesses[1] = packed_access(c.packed[0], n.transpose_b);
-      n.packed_b = true;
-    }
+    const int f = c.inside.form_of(c.inside.product);
+    const form& product = g_[c.inside.product].forms[static_cast<std::size_t>(f)];
+    n.transpose_a = g_.payload(product).attributes[0] != 0;
+    n.transpose_b = g_.payload(product).attributes[1] != 0;
+    n.winograd = c.winograd;
+    for (std::size_t k = 0; k < 2; ++k)
+      n.accesses.push_back((k == 0 ? c.computed.a : c.computed.b)
+                               ? access{-1, g_[product.operands[k]].shape, {}}
+                           : c.gathered[k] >= 0 ? gathered_access(product.operands[k])
+                                                : access_to(product.operands[k], true));
+    if (c.packed[0] < 0) return;
+    n.accesses[1] = packed_access(c.packed[0], n.transpose_b);
+    n.packed_b = true;
   }
 
   access gathered_access(int value) {

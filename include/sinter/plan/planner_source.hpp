@@ -3,7 +3,6 @@
 // saturated e-graph; saturation is never repeated.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -25,6 +24,7 @@
 #include <sinter/plan/select.hpp>
 #include <sinter/plan/value_nests.hpp>
 #include <sinter/plan/view_choice.hpp>
+#include <sinter/support/add_once.hpp>
 #include <sinter/support/error.hpp>
 #include <sinter/support/timeline.hpp>
 
@@ -54,7 +54,7 @@ SINTER_INLINE planned make_plan(tensor_egraph graph, std::span<const std::int64_
     if (value < 0)
       raise(graph_error("plan: output " + std::to_string(k) + " has no executable form"));
     outputs.push_back({value, assigned[k]});
-    if (std::ranges::find(roots, value) == roots.end()) roots.push_back(value);
+    add_once(roots, value);
   }
   const cut_enumeration cuts(values, options.nests);
   candidate_enumeration nests(values, cuts, roots, options);

@@ -16,6 +16,7 @@
 #include <sinter/plan/op_work.hpp>
 #include <sinter/plan/values.hpp>
 #include <sinter/plan/view.hpp>
+#include <sinter/support/add_once.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -260,9 +261,7 @@ class prologue_finder {
       out.steps = steps;
       if (cut && !v.scalar()) out.steps.push_back(cut_step(v.shape));
       const int base = resolve(g_, value).base;
-      if (!g_[base].is_constant && g_[base].find(ir::op::extent) == nullptr &&
-          std::ranges::find(reads, base) == reads.end())
-        reads.push_back(base);
+      if (!g_[base].is_immediate()) add_once(reads, base);
     } else {
       const form& f = form_of(value, chosen.form);
       const auto operands = below(v, f, cut);

@@ -117,7 +117,7 @@ class selector {
       if (n.op == rules::produce_operator) return 0.0;
       if (n.op == rules::stored_operator) {
         const int v = g_.number(n.children[0]);
-        return v >= 0 && candidate_enumeration::is_source(g_[v]) ? 0.0 : infinity;
+        return v >= 0 && g_[v].is_source() ? 0.0 : infinity;
       }
       return n.children.empty() || is_value(n) ? 0.0 : infinity;
     };
@@ -131,7 +131,7 @@ class selector {
     out.lower_bound = found.lower_bound;
     out.nest_of.assign(static_cast<std::size_t>(g_.size()), -1);
     for (int v = 0; v < g_.size(); ++v) {
-      if (!goals_.has(v) || candidate_enumeration::is_source(g_[v])) continue;
+      if (!goals_.has(v) || g_[v].is_source()) continue;
       const eqsat::node_id chosen = found.choice_of(goals_.of(v));
       if (chosen == eqsat::no_id) continue;
       const eqsat::enode_view produce = graph.node(chosen);
@@ -151,7 +151,7 @@ class selector {
     std::vector<double> best(static_cast<std::size_t>(g_.size()), infinity);
     std::vector<int> choice(static_cast<std::size_t>(g_.size()), -1);
     for (int v = 0; v < g_.size(); ++v)
-      if (candidate_enumeration::is_source(g_[v])) best[static_cast<std::size_t>(v)] = 0;
+      if (g_[v].is_source()) best[static_cast<std::size_t>(v)] = 0;
     for (bool changed = true; changed;) {
       changed = false;
       for (std::size_t i = 0; i < nests_.all().size(); ++i) {

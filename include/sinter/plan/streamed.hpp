@@ -4,7 +4,6 @@
 // mask, bias) does not matter here: it is whatever their class holds.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 
 #include <sinter/plan/cut.hpp>
 #include <sinter/plan/values.hpp>
+#include <sinter/support/add_once.hpp>
 
 namespace sinter::inline SINTER_ABI::planning {
 
@@ -74,8 +74,7 @@ class weighted_sum_finder {
     weighted_sum s{g_.number(scores.id), g_.number(product.children[1]), flags[1] != 0, 1,
                    joined(by, scores.by)};
     const auto keep = [&] {
-      if (s.scores >= 0 && s.values >= 0 && std::ranges::find(found, s) == found.end())
-        found.push_back(s);
+      if (s.scores >= 0 && s.values >= 0) add_once(found, s);
     };
     keep();
     // A scale is multiplied into the exponent at no cost.

@@ -24,7 +24,7 @@ class value_nests {
 
   int count() const { return static_cast<int>(nests_.size()); }
   int goals() const { return g_.size(); }
-  bool is_source(int goal) const { return candidate_enumeration::is_source(g_[goal]); }
+  bool is_source(int goal) const { return g_[goal].is_source(); }
   bool usable(int nest) const { return !(*this)[nest].refused; }
   double cost(int nest) const { return (*this)[nest].cost; }
   int root(int nest) const { return (*this)[nest].root; }

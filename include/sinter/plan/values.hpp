@@ -54,6 +54,9 @@ struct value_class {
     return nullptr;
   }
   bool scalar() const { return shape.empty(); }
+  // In memory from the start, or no memory at all.
+  bool is_source() const { return find(ir::op::argument) != nullptr; }
+  bool is_immediate() const { return is_constant || (scalar() && find(ir::op::extent) != nullptr); }
   double bytes() const { return elements * static_cast<double>(size_of(type)); }
 };
 

@@ -174,8 +174,7 @@ inline std::optional<class_id> sum_row_factor_of_product(tensor_egraph& graph,
 inline std::optional<class_id> sum_in_steps(tensor_egraph& graph, const tensor_match& m,
                                             class_id x) {
   right_side side(graph, m);
-  const symbolic_shape& row = side["?s"].shape();
-  const symbolic_shape& shape = side.term(x).shape();
+  const symbolic_shape row = side["?s"].shape(), shape = side.term(x).shape();
   if (row.size() != shape.size() || !is_floating(side.root().type())) return std::nullopt;
   const std::int64_t mask = side.attribute("?p");
   std::int64_t first = 0;
