@@ -89,6 +89,8 @@ TEST_CASE("random graphs agree with the reference interpreter") {
     for (std::uint64_t seed = 1; seed <= 300; ++seed) check(seed, code, false, true);
     check(90574, code, true);  // packed one column of a matrix that repeats it
     check(7021, code);         // a reshape of something empty that was repeated along axes of 0
+    // A product's nest that stored only what is not made of its product.
+    check(29114279, code);
     // An alias of an alias of an argument, which read memory that nothing had written.
     for (std::uint64_t seed : {102092u, 200446u, 500519u, 701271u}) check(seed, code);
     return;

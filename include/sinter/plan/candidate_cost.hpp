@@ -379,11 +379,13 @@ class candidate_cost {
     return work;
   }
 
-  // Views whose elements do not lie side by side along the last axis are gathered one by one.
+  // Views whose elements do not lie side by side along the last axis are gathered one by one, but
+  // for what a product multiplies: see `reading`.
   double strided_loads(const candidate& c) const {
-    if (c.kind == nest_kind::matmul || c.kind == nest_kind::streamed) return 0;
+    if (c.kind == nest_kind::streamed) return 0;
     double work = 0;
     for (int leaf : c.inside.leaves) {
+      if (std::ranges::find(c.inside.factors, leaf) != c.inside.factors.end()) continue;
       for (const view_step& s : resolve(g_, leaf, leaf == c.root).steps)
         if (scatters_last_axis(s)) work += machine_.strided_element * g_[leaf].elements;
       work += machine_.row * window_rows(leaf);

@@ -291,6 +291,8 @@ class lowering {
     if (reduction != nullptr) add_reduction(s, *reduction, result);
     for (int out : c.outputs)
       if (is_stored_by(number, out)) add_store(s, out);
+    // What is made of it may have another nest by now.
+    if (c.kind == nest_kind::matmul) value_step(s, c.inside.product);
   }
 
   // What ends the nest: the reduction of a value, and what stands beside it.
