@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -53,6 +54,28 @@ constexpr shape shapes[] = {{3, 4, 5, 7}, {1, 4, 5, 7}, {3, 1, 5, 7},   {3, 4, 1
                             {3, 4, 5, 1}, {0, 4, 5, 7}, {2, 6, 33, 31}, {5, 8, 3, 3}};
 
 }  // namespace
+
+TEST_CASE("one value for all rows is a leaf of one kernel, however long they are") {
+  const auto scaled = [](auto x, auto s) {
+    const auto r = sn::reshape(s, 1, 1);
+    return sn::relu(x * r) * x + r;
+  };
+  auto f = sn::fuse(scaled);
+  for (const auto& [rows, columns] :
+       {std::pair<std::int64_t, std::int64_t>{2, 3}, {0, 5}, {1, 40000}, {7, 33000}, {129, 1025}}) {
+    const auto x = numbers(sn::tensor<float, 2>(rows, columns), 11);
+    const channels s = positive(numbers(channels(1), 12));
+    const auto y = f(x, s);
+    double worst = 0;
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      const double own = x.data()[i], by = s(0);
+      worst = std::max(worst, std::abs(y.data()[i] - (std::max(own * by, 0.0) * own + by)));
+    }
+    CAPTURE(rows);
+    CHECK(worst < 1e-6);
+    CHECK(says(f.explain(x, s), "fused{mul relu mul"));
+  }
+}
 
 TEST_CASE("factors and shifts of channels are leaves of one kernel") {
   const auto affine = [](auto x, auto mean, auto variance, auto scale, auto shift) {
