@@ -91,6 +91,25 @@ TEST_CASE("what does not fit into L2 is read once, and kinds of nests can be swi
   CHECK(nests_of(together.explain(few, few)) > 1);
 }
 
+TEST_CASE("a loss and its gradient are one nest, the gradient one kernel") {
+  const auto loss_and_gradient = [](auto x, auto y) {
+    const auto loss = sn::mse(x, y);
+    return sn::outputs(loss, sn::gradients(loss, x)[0]);
+  };
+  const auto x = column_noise<float>(1030, 1024), y = column_noise<float>(1024, 1030);
+  const sn::view<const float, 2> target(y.data(), {1030, 1024});
+  auto together = sn::fuse(loss_and_gradient),
+       apart = sn::fuse(loss_and_gradient, without_siblings());
+  const auto [a, b] = together(x, target);
+  const auto [c, d] = apart(x, target);
+  CHECK(a() == doctest::Approx(c()));
+  CHECK(same_bits(b, d));
+  const std::string explained = together.explain(x, target);
+  CHECK(occurrences(explained, "load argument 0") == 1);
+  CHECK(occurrences(apart.explain(x, target), "load argument 0") == 2);
+  CHECK(occurrences(explained, "fused{sub mul add}") == 1);
+}
+
 TEST_CASE("a result that the rows of another one depend on is in a nest before it") {
   const auto f = [](auto x) {
     const auto total = sn::sum(x);

@@ -38,6 +38,9 @@ struct value_class {
   bool is_constant = false;
   double constant = 0;
   bool fixed = false;  // can be computed from frozen arguments alone, once
+  // The least work per element that all element-wise forms below it take together, 0 where there is
+  // one of another kind.
+  double whole = 0;
   std::vector<form> forms;
   // Of a value that may be read in several ways (view_choice.hpp), or -1: the choice that stands
   // for it wherever nests read it, and the one that stands for the views that it is.
@@ -209,7 +212,7 @@ class value_graph {
     const rules::facts& known = graph_.data(id);
     const ir::node& n = terms()[known.term];
     value_class v{id,          known.term, n.type, n.shape, 1, known.is_constant, known.constant,
-                  known.fixed, {}};
+                  known.fixed, 0,          {}};
     for (ir::dim d : v.shape) v.elements *= static_cast<double>(extent(d));
     for (const eqsat::enode_view& node : nodes) {
       form f{node.op < ir::op_count ? static_cast<ir::op>(node.op) : ir::op::stop_gradient,
@@ -239,19 +242,38 @@ class value_graph {
       v.forms.push_back(std::move(f));
     }
     if (v.forms.empty()) return postponed_.push_back(id);
-    // Leaves first, then by work; the order is total, so the choice is the same on every run. A
-    // superinstruction of one op takes what its micro-op does, but reduces the result on the way:
-    // it comes first.
+    keep_best(v);
+    number_[id] = size();
+    values_.push_back(std::move(v));
+  }
+
+  // Leaves first, then by work; the order is total, so the choice is the same on every run. A
+  // superinstruction of one op takes what its micro-op does, but reduces the result on the way: it
+  // comes first. Where operands are not in memory anyhow, what counts is the whole: the form that
+  // takes least is kept whatever it takes by itself. (The gradient of a mean squared error is one
+  // instruction; five shorter forms pushed it out.)
+  void keep_best(value_class& v) const {
     const auto is_one_op = [&](const form& f) {
-      return f.fused >= 0 &&
-             instructions_[static_cast<std::size_t>(f.fused)].structure.node_count == 1;
+      return f.fused >= 0 && instruction(f).structure.node_count == 1;
     };
     std::ranges::stable_sort(v.forms, {}, [&](const form& f) {
       return std::pair(f.operands.empty() ? -1.0 : f.work, !is_one_op(f));
     });
-    if (v.forms.size() > forms_kept) v.forms.resize(forms_kept);
-    number_[id] = size();
-    values_.push_back(std::move(v));
+    const auto least =
+        std::ranges::min_element(v.forms, {}, [&](const form& f) { return whole_work(v, f); });
+    v.whole = whole_work(v, *least);
+    if (v.forms.size() <= forms_kept) return;
+    const auto kept = v.forms.begin() + forms_kept;
+    if (least > kept) std::iter_swap(kept, least);
+    v.forms.erase(least < kept ? kept : kept + 1, v.forms.end());
+  }
+
+  double whole_work(const value_class& v, const form& f) const {
+    if (f.fused < 0 && !ir::is_elementwise(f.code)) return 0;
+    double work = f.work;
+    for (int operand : f.operands)
+      if ((*this)[operand].shape == v.shape) work += (*this)[operand].whole;
+    return work;
   }
 
   const tensor_egraph& graph_;
