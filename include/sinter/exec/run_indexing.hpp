@@ -242,12 +242,16 @@ class scatter_nest {
     const std::int64_t parts = planning::pieces_of(width, columns_per_task_);
     dispatch_words(type_, [&]<class T>(std::type_identity<T>) {
       if constexpr (!NarrowFloat<T>)
-        parallel_for(updates_.before_count * parts, nest_->predicted_nanoseconds,
-                     [&](std::int64_t task, int) {
-                       const std::int64_t column = task % parts * columns_per_task_;
-                       add_columns<T>(memory, task / parts, column,
-                                      std::min(columns_per_task_, width - column));
-                     });
+        parallel_ranges(updates_.before_count * parts, nest_->predicted_nanoseconds,
+                        [&](std::int64_t first, std::int64_t last, int) {
+                          for_each_row_of_tasks(
+                              first, last, parts,
+                              [&](std::int64_t before, std::int64_t part, std::int64_t end) {
+                                const std::int64_t column = part * columns_per_task_;
+                                add_columns<T>(memory, before, column,
+                                               std::min(end * columns_per_task_, width) - column);
+                              });
+                        });
     });
   }
 
@@ -268,6 +272,7 @@ class scatter_nest {
   }
 
  private:
+  // Of neighbouring tasks at once: one thread passes whole rows then, not 16 times a line of each.
   template <class T>
   void add_columns(const run_memory& memory, std::int64_t before, std::int64_t column,
                    std::int64_t columns) const {
@@ -277,14 +282,18 @@ class scatter_nest {
     const T* in = reinterpret_cast<const T*>(memory.bases[updates_view_.buffer]) +
                   updates_view_.offset +
                   offset_of(updates_.before, updates_.before_strides, before);
-    for (std::int64_t i = 0; i < extent_; ++i) std::fill_n(out + i * width, columns, T(0));
-    for (std::int64_t j = 0; j < indices_.count(); ++j) {
-      T* row = out + indices_(memory, j) * width;
-      const T* update = in + offset_of(indexed_, indexed_strides_, j);
+    if (columns == width)
+      std::fill_n(out, extent_ * width, T(0));
+    else
+      for (std::int64_t i = 0; i < extent_; ++i) std::fill_n(out + i * width, columns, T(0));
+    std::int64_t j = 0;
+    indices_.for_each(memory, 0, indices_.count(), [&](std::int64_t index) {
+      T* row = out + index * width;
+      const T* update = in + offset_of(indexed_, indexed_strides_, j++);
       for_each_run(updates_.behind, updates_.behind_strides, column, columns,
                    [&](std::int64_t offset, std::int64_t stride, std::int64_t count,
                        std::int64_t done) { add_run(count, update + offset, stride, row + done); });
-    }
+    });
   }
 
   template <class T>
