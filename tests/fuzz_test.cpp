@@ -35,10 +35,14 @@ std::vector<bool> frozen_of(std::uint64_t seed, std::size_t arguments) {
   return out;
 }
 
+// Rows that threads share, of which random_graph has some.
+constexpr std::int64_t long_row = 33000;
+
 void check(std::uint64_t seed, const sinter::program_code& code, bool frozen = false,
-           bool all_dtypes = false) {
+           bool all_dtypes = false, std::int64_t longest = 0) {
   sinter::test::random_graph_options options = options_of(seed);
   options.all_dtypes = all_dtypes;
+  options.long_row = longest;
   const sinter::test::random_graph sample = sinter::test::make_random_graph(seed, options);
   CAPTURE(seed);
   const auto expected = sinter::ir::interpret(sample.graph, sample.arguments);
@@ -87,6 +91,7 @@ TEST_CASE("random graphs agree with the reference interpreter") {
     for (std::uint64_t seed = 1; seed <= 300; ++seed) check(seed, code);
     for (std::uint64_t seed = 1; seed <= 300; ++seed) check(seed, code, true);
     for (std::uint64_t seed = 1; seed <= 300; ++seed) check(seed, code, false, true);
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) check(seed, code, false, false, long_row);
     check(90574, code, true);  // packed one column of a matrix that repeats it
     check(7021, code);         // a reshape of something empty that was repeated along axes of 0
     // A product's nest that stored only what is not made of its product.
@@ -102,6 +107,7 @@ TEST_CASE("random graphs agree with the reference interpreter") {
     check(seed + count, code);
     check(seed + count, code, true);
     check(seed + count, code, seed % 2 == 0, true);
+    if (count % 16 == 0) check(seed + count, code, false, false, long_row);
   }
   MESSAGE(count << " random graphs");
 }

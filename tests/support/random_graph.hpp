@@ -218,7 +218,7 @@ class random_graph_generator : random_graph_pool {
         }))
       return offer(ir::broadcast_to(*x, y->shape()));
     ir::symbolic_shape to = x->shape();
-    if (to.size() < 4 && (*values_)[x->id].data.size() * 3 < element_limit) {
+    if (to.size() < 4 && elements(*x) * 3 < element_limit_) {
       to.insert(to.begin(), dim(3));
       offer(ir::broadcast_to(*x, to));
     }
@@ -266,7 +266,7 @@ class random_graph_generator : random_graph_pool {
     const std::int64_t extent = shape(*x)[axis], dilation = draw(1, 3);
     if (extent == 0) return;
     const std::int64_t size = draw(1, std::min<std::int64_t>(4, (extent - 1) / dilation + 1));
-    if ((*values_)[x->id].data.size() * static_cast<std::size_t>(size) > element_limit) return;
+    if (elements(*x) * size > element_limit_) return;
     const std::int64_t stride = draw(1, 3);
     const value taken = ir::windows(*x, axis, dim(size), stride, dilation);
     offer(taken);
@@ -312,7 +312,7 @@ class random_graph_generator : random_graph_pool {
       return broadcasts(batch_a, batch_b) &&
              element_count(batch_a) * element_count(batch_b) * std::max(rows, inner) *
                      std::max(sb[sb.size() - (transposed ? 2 : 1)], inner) <=
-                 element_limit;
+                 element_limit_;
     };
     if (const auto b = find([&](value v) { return fits(v, tb); }))
       return offer(ir::matmul(*a, *b, ta, tb));
@@ -343,8 +343,7 @@ class random_graph_generator : random_graph_pool {
     const value indices = indices_below(x->extent(axis), {});
     values_->update();
     if (!values_->stable(indices.id) || x->rank() + indices.rank() > 5) return;
-    const std::size_t count = (*values_)[x->id].data.size() * (*values_)[indices.id].data.size();
-    if (count <= element_limit) offer(ir::gather(*x, indices, axis));
+    if (elements(*x) * elements(indices) <= element_limit_) offer(ir::gather(*x, indices, axis));
   }
 
   void scatter_step() {

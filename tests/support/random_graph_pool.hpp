@@ -30,6 +30,7 @@ struct random_graph_options {
   extent_kind extents = extent_kind::constant;
   bool special_values = false;  // NaN, infinities and signed zeros among the arguments
   bool all_dtypes = false;      // the short integers, u32, u64, f16 and bf16 too, and bitcasts
+  std::int64_t long_row = 0;    // > 0: an extent of some arguments
 };
 
 class random_graph_pool {
@@ -39,7 +40,9 @@ class random_graph_pool {
   using dim = ir::dim;
 
   random_graph_pool(std::uint64_t seed, const random_graph_options& options)
-      : options_(options), seed_(hash_combine(hash_seed, seed)) {
+      : options_(options),
+        element_limit_(options.long_row > 0 ? 4 * options.long_row : 2048),
+        seed_(hash_combine(hash_seed, seed)) {
     make_arguments();
     values_.emplace(g_, arguments_, seed_);
     accept_arguments();
@@ -68,6 +71,7 @@ class random_graph_pool {
       g_.symbol_values = {0};  // bound, without symbols
     for (std::int64_t& extent : palette_)
       extent = chance(2) ? 0 : chance(15) ? 1 : choose<std::int64_t>({2, 3, 5, 7, 8, 16, 17, 33});
+    if (options_.long_row > 0) palette_[static_cast<std::size_t>(draw(0, 2))] = options_.long_row;
     const int count = static_cast<int>(draw(1, 3));
     for (int number = 0; number < count; ++number) make_argument(number);
   }
@@ -84,7 +88,7 @@ class random_graph_pool {
     for (std::int64_t axis = 0; axis < rank; ++axis) {
       const auto which = static_cast<std::size_t>(chance(10) ? draw(0, 3) : draw(0, 2));
       extents.push_back(chance(8) ? 1 : palette_[which]);
-      if (element_count(extents) > element_limit) extents.back() = 1;
+      if (element_count(extents) > element_limit_) extents.back() = 1;
       shape.push_back(make_extent(extents.back()));
     }
     arguments_.push_back(ir::filled(type, extents, 0));
@@ -149,7 +153,7 @@ class random_graph_pool {
   }
 
   // Can two shapes be broadcast together, within the size limit?
-  static bool broadcasts(const shape_vector& a, const shape_vector& b, bool one_way = false) {
+  bool broadcasts(const shape_vector& a, const shape_vector& b, bool one_way = false) const {
     if (one_way && a.size() > b.size()) return false;
     std::int64_t count = 1;
     for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
@@ -158,7 +162,7 @@ class random_graph_pool {
       if (x != y && x != 1 && (y != 1 || one_way)) return false;
       count *= x == 1 ? y : x;
     }
-    return count <= element_limit;
+    return count <= element_limit_;
   }
 
   // Something to combine x with: another value of its dtype, or a number.
@@ -193,12 +197,15 @@ class random_graph_pool {
       pool_.push_back(v);
   }
   bool acceptable(value v) const {
-    if (!values_->stable(v.id) || (*values_)[v.id].data.size() > element_limit) return false;
+    if (!values_->stable(v.id) || elements(v) > element_limit_) return false;
     // Integers of the interpreter are exact up to 2^53 only.
     if (is_wide_integer(v.type()) && magnitude(v) > 0x1p40) return false;
     // What is larger is scaled down by a constant, and two such constants are multiplied: beyond
     // 1e19 their product is no f32.
     return options_.special_values || magnitude(v) < 1e12;
+  }
+  std::int64_t elements(value v) const {
+    return static_cast<std::int64_t>((*values_)[v.id].data.size());
   }
   double magnitude(value v) const {
     double out = 0;
@@ -207,10 +214,10 @@ class random_graph_pool {
     return out;
   }
 
-  static constexpr std::int64_t element_limit = 2048;  // keeps 500 graphs within a second or two
   static constexpr double value_limit = 64;
 
   random_graph_options options_;
+  std::int64_t element_limit_;  // 2048 keeps 500 graphs within a second or two
   std::uint64_t seed_;
   ir::graph g_;
   std::vector<ir::reference_tensor> arguments_;
