@@ -244,13 +244,7 @@ class scatter_nest {
       if constexpr (!NarrowFloat<T>)
         parallel_ranges(updates_.before_count * parts, nest_->predicted_nanoseconds,
                         [&](std::int64_t first, std::int64_t last, int) {
-                          for_each_row_of_tasks(
-                              first, last, parts,
-                              [&](std::int64_t before, std::int64_t part, std::int64_t end) {
-                                const std::int64_t column = part * columns_per_task_;
-                                add_columns<T>(memory, before, column,
-                                               std::min(end * columns_per_task_, width) - column);
-                              });
+                          add_tasks<T>(memory, first, last, parts);
                         });
     });
   }
@@ -272,7 +266,18 @@ class scatter_nest {
   }
 
  private:
-  // Of neighbouring tasks at once: one thread passes whole rows then, not 16 times a line of each.
+  // Neighbouring tasks are done at once: a thread passes whole rows, not 16 times a line of each.
+  template <class T>
+  void add_tasks(const run_memory& memory, std::int64_t first, std::int64_t last,
+                 std::int64_t parts) const {
+    for_each_row_of_tasks(
+        first, last, parts, [&](std::int64_t before, std::int64_t part, std::int64_t end) {
+          const std::int64_t column = part * columns_per_task_;
+          const std::int64_t behind = std::min(end * columns_per_task_, updates_.behind_count);
+          add_columns<T>(memory, before, column, behind - column);
+        });
+  }
+
   template <class T>
   void add_columns(const run_memory& memory, std::int64_t before, std::int64_t column,
                    std::int64_t columns) const {
