@@ -252,4 +252,20 @@ void for_each_row_of_tasks(std::int64_t first, std::int64_t last, std::int64_t p
   }
 }
 
+/// Rows whose columns threads share in parts of so many: f(row, column, column_end, thread). A
+/// thread takes neighbouring parts of a row in one call: whole rows of a table, not 16 times a line
+/// of each.
+template <class F>
+void parallel_columns(std::int64_t rows, std::int64_t columns, std::int64_t columns_per_part,
+                      double estimated_nanoseconds, F f) {
+  const std::int64_t parts = planning::pieces_of(columns, columns_per_part);
+  parallel_ranges(
+      rows * parts, estimated_nanoseconds, [&](std::int64_t first, std::int64_t last, int thread) {
+        for_each_row_of_tasks(
+            first, last, parts, [&](std::int64_t row, std::int64_t part, std::int64_t end) {
+              f(row, part * columns_per_part, std::min(columns, end * columns_per_part), thread);
+            });
+      });
+}
+
 }  // namespace sinter::inline SINTER_ABI::exec

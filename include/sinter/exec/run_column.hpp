@@ -247,17 +247,12 @@ class column_nest {
                  });
     // Of elements that other threads have summed up: with 16 of them, combining [1024,1024] alone
     // takes longer than the sums.
-    const std::int64_t parts = planning::pieces_of(columns_, planning::combined_columns);
     const double rows = static_cast<double>(planning::combining_rows * row_groups_);
-    parallel_ranges(
-        batch_ * parts, nest_->predicted_nanoseconds * rows / static_cast<double>(reduced_),
-        [&](std::int64_t first, std::int64_t last, int thread) {
-          for_each_row_of_tasks(
-              first, last, parts, [&](std::int64_t b, std::int64_t part, std::int64_t end) {
-                combine_groups(memory, memory.scratch(thread), b, part * planning::combined_columns,
-                               std::min(columns_, end * planning::combined_columns));
-              });
-        });
+    parallel_columns(batch_, columns_, planning::combined_columns,
+                     nest_->predicted_nanoseconds * rows / static_cast<double>(reduced_),
+                     [&](std::int64_t b, std::int64_t column, std::int64_t end, int thread) {
+                       combine_groups(memory, memory.scratch(thread), b, column, end);
+                     });
   }
 
   // On one thread a group is combined as soon as it is summed up, while it is in L1, and the next

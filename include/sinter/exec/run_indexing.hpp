@@ -239,13 +239,13 @@ class scatter_nest {
     if (!indices_.is_argument()) indices_.check(memory, "scatter_add", extent_);
     const std::int64_t width = updates_.behind_count;
     if (updates_.before_count == 0 || width == 0 || extent_ == 0) return;
-    const std::int64_t parts = planning::pieces_of(width, columns_per_task_);
     dispatch_words(type_, [&]<class T>(std::type_identity<T>) {
       if constexpr (!NarrowFloat<T>)
-        parallel_ranges(updates_.before_count * parts, nest_->predicted_nanoseconds,
-                        [&](std::int64_t first, std::int64_t last, int) {
-                          add_tasks<T>(memory, first, last, parts);
-                        });
+        parallel_columns(updates_.before_count, width, columns_per_task_,
+                         nest_->predicted_nanoseconds,
+                         [&](std::int64_t before, std::int64_t column, std::int64_t end, int) {
+                           add_columns<T>(memory, before, column, end - column);
+                         });
     });
   }
 
@@ -266,18 +266,6 @@ class scatter_nest {
   }
 
  private:
-  // Neighbouring tasks are done at once: a thread passes whole rows, not 16 times a line of each.
-  template <class T>
-  void add_tasks(const run_memory& memory, std::int64_t first, std::int64_t last,
-                 std::int64_t parts) const {
-    for_each_row_of_tasks(
-        first, last, parts, [&](std::int64_t before, std::int64_t part, std::int64_t end) {
-          const std::int64_t column = part * columns_per_task_;
-          const std::int64_t behind = std::min(end * columns_per_task_, updates_.behind_count);
-          add_columns<T>(memory, before, column, behind - column);
-        });
-  }
-
   template <class T>
   void add_columns(const run_memory& memory, std::int64_t before, std::int64_t column,
                    std::int64_t columns) const {

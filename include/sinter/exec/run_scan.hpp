@@ -40,18 +40,22 @@ class scan_nest {
   void run(const run_memory& memory) const {
     const std::int64_t width = x_.behind_count;
     if (x_.before_count == 0 || count_ == 0 || width == 0) return;
-    const std::int64_t parts = planning::pieces_of(width, columns_per_task_);
     dispatch_words(type_, [&]<class T>(std::type_identity<T>) {
-      if constexpr (!NarrowFloat<T>)
-        parallel_ranges(x_.before_count * parts, nest_->predicted_nanoseconds,
+      if constexpr (NarrowFloat<T>)
+        return;
+      else if (width == 1)
+        parallel_ranges(x_.before_count, nest_->predicted_nanoseconds,
                         [&](std::int64_t first, std::int64_t last, int) {
-                          if (width != 1)
-                            scan_parts<T>(memory, first, last, parts);
-                          else if (nest_->reverse)
+                          if (nest_->reverse)
                             scan_lines<T, true>(memory, first, last);
                           else
                             scan_lines<T, false>(memory, first, last);
                         });
+      else
+        parallel_columns(x_.before_count, width, columns_per_task_, nest_->predicted_nanoseconds,
+                         [&](std::int64_t before, std::int64_t column, std::int64_t end, int) {
+                           scan_columns<T>(memory, before, column, end - column);
+                         });
     });
   }
 
@@ -112,18 +116,6 @@ class scan_nest {
                      scan_line<T, Reverse>(line.count, line.from, axis_stride_, line.to);
                    }
                  });
-  }
-
-  // Parts [first, last) of the columns, of which so many are beside each other.
-  template <class T>
-  void scan_parts(const run_memory& memory, std::int64_t first, std::int64_t last,
-                  std::int64_t parts) const {
-    for_each_row_of_tasks(
-        first, last, parts, [&](std::int64_t before, std::int64_t part, std::int64_t end) {
-          const std::int64_t column = part * columns_per_task_;
-          scan_columns<T>(memory, before, column,
-                          std::min(x_.behind_count, end * columns_per_task_) - column);
-        });
   }
 
   template <class T>
