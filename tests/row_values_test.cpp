@@ -107,6 +107,42 @@ TEST_CASE("factors and shifts of channels are leaves of one kernel") {
   CHECK(says(fused.explain(x, each, each, each, each), "fused{sub mul mul add relu}"));
 }
 
+// Its rows are channels one behind the other, whose factors and shifts are one value per run.
+TEST_CASE("a group norm goes from channel to channel") {
+  auto norm =
+      sn::fuse([](auto x, auto scale, auto shift) { return sn::group_norm(x, 2, scale, shift); });
+  for (const shape& s : {shape{3, 8, 6, 6},
+                         {2, 64, 7, 7},
+                         {1, 64, 14, 14},
+                         {2, 6, 33, 31},
+                         {3, 2, 1, 40},
+                         {2, 300, 5, 11},
+                         {5, 8, 3, 3}}) {
+    INFO(s.images << " " << s.channels << " " << s.height << " " << s.width);
+    const images x = numbers(images(s.images, s.channels, s.height, s.width), 1);
+    const channels scale = numbers(channels(s.channels), 3),
+                   shift = numbers(channels(s.channels), 4);
+    const images y = norm(x, scale, shift);
+    const std::int64_t plane = s.height * s.width, group = s.channels / 2 * plane;
+    double worst = 0;
+    for (std::int64_t g = 0; g < s.images * 2; ++g) {
+      double mean = 0, variance = 0;
+      for (std::int64_t i = 0; i < group; ++i) mean += double(x.data()[g * group + i]);
+      mean /= double(group);
+      for (std::int64_t i = 0; i < group; ++i)
+        variance += std::pow(double(x.data()[g * group + i]) - mean, 2) / double(group);
+      for (std::int64_t i = 0; i < group; ++i) {
+        const std::int64_t at = g * group + i, channel = at / plane % s.channels;
+        const double expected =
+            (double(x.data()[at]) - mean) / std::sqrt(variance + 1e-5) * double(scale(channel)) +
+            double(shift(channel));
+        worst = std::max(worst, std::abs(double(y.data()[at]) - expected));
+      }
+    }
+    CHECK(worst < 1e-5);
+  }
+}
+
 TEST_CASE("gradients of a group norm follow from the sums of its channels") {
   const auto norm = [](auto x, auto derivative, auto scale, auto shift) {
     const auto y = sn::group_norm(x, 2, scale, shift);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Tiles of whole rows: a row's result has the same bits whatever rows come beside it, however many
 // of them share a tile and where the last tile ends.
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 #include <doctest/doctest.h>
@@ -84,4 +86,47 @@ TEST_CASE("rows of several outer axes") {
         CHECK(different == 0);
       }
   }
+}
+
+// Short rows share tiles across the ends of the axes before them, where an operand begins again.
+TEST_CASE("short rows of several outer axes") {
+  auto f = sinter::fuse([](auto a, auto b) {
+    const auto d = a - b;
+    return sinter::outputs(sinter::sum(d * d, -1), sinter::max(d, -1), sinter::argmin(d, -1),
+                           sinter::var(d, -1), d * sinter::max(d, -1, true));
+  });
+  for (const std::int64_t columns : {1, 3, 8, 16, 17, 100, 130})
+    for (const std::int64_t inner : {1, 3, 64, 200}) {
+      CAPTURE(columns);
+      CAPTURE(inner);
+      const matrix a = filled(37, columns), b = filled(inner, columns);
+      sinter::tensor<float, 3> points(37, 1, columns), others(1, inner, columns);
+      std::copy_n(a.data(), a.size(), points.data());
+      std::copy_n(b.data(), b.size(), others.data());
+      const auto [squares, largest, place, variance, products] = f(points, others);
+      int wrong = 0;
+      for (std::int64_t i = 0; i < a.extent(0); ++i)
+        for (std::int64_t k = 0; k < inner; ++k) {
+          double sum = 0, square = 0;
+          std::int64_t first = 0, last = 0;
+          for (std::int64_t c = 0; c < columns; ++c) {
+            const float d = a(i, c) - b(k, c);
+            sum += double{d};
+            square += double{d} * double{d};
+            if (d < a(i, first) - b(k, first)) first = c;
+            if (d > a(i, last) - b(k, last)) last = c;
+          }
+          const float most = a(i, last) - b(k, last);
+          const double mean = sum / double(columns);
+          const auto differs = [](float got, double expected) {
+            return std::abs(double{got} - expected) > 1e-5 * (1 + std::abs(expected));
+          };
+          if (differs(squares(i, k), square) || largest(i, k) != most || place(i, k) != first ||
+              differs(variance(i, k), square / double(columns) - mean * mean))
+            ++wrong;
+          for (std::int64_t c = 0; c < columns; ++c)
+            if (products(i, k, c) != (a(i, c) - b(k, c)) * most) ++wrong;
+        }
+      CHECK(wrong == 0);
+    }
 }

@@ -157,6 +157,8 @@ TEST_CASE("corrupted commands are refused, with their place") {
            [](tile_program& p) { find(p, command_kind::map).function = nullptr; }},
           {"(map): operands: more or fewer",
            [](tile_program& p) { --find(p, command_kind::map).operand_count; }},
+          {"by run: not as the operands say",
+           [](tile_program& p) { find(p, command_kind::map).by_run = true; }},
           {"(map): operand 0: not padded",
            [](tile_program& p) { find(p, command_kind::map).padded = true; }},
           {"operand 0: ", [](tile_program& p) { operand(p, command_kind::map).index += 1000; }},
@@ -172,6 +174,19 @@ TEST_CASE("corrupted commands are refused, with their place") {
            [](tile_program& p) { operand(p, command_kind::map).where = memory::kept; }},
           {"operand 0: there is no such constant",
            [](tile_program& p) { operand(p, command_kind::map).where = memory::constant; }},
+      });
+  // Its factors and shifts are one value per run.
+  const auto each_by_run = [](tile_program& p, auto change) {
+    for (command& c : p.commands)
+      if (c.by_run) change(c);
+  };
+  check_corruptions(
+      "norm of runs that chunks cut",
+      {
+          {"by run: not as the operands say",
+           [&](tile_program& p) { each_by_run(p, [](command& c) { c.by_run = false; }); }},
+          {"mode: not as the operands say",
+           [&](tile_program& p) { each_by_run(p, [](command& c) { c.mode.single = 0; }); }},
       });
   check_corruptions(
       "softmax of kept rows",

@@ -141,6 +141,16 @@ inline std::vector<lowered_case> lowered_cases() {
   add(make_case(
       "layer norm", [](auto x, auto g, auto b) { return sn::layer_norm(x, g, b); },
       noise({45, 130}), noise({130}, 2), noise({130}, 3)));
+  const auto group_norm = [](auto x, auto g, auto b) { return sn::group_norm(x, 4, g, b); };
+  add(make_case("group norm of runs, several rows together", group_norm, noise({5, 16, 6, 6}),
+                noise({16}, 2), noise({16}, 3)));
+  add(make_case(
+      "norm of runs that chunks cut",
+      [](auto x, auto g, auto b) {
+        const auto d = x - sn::mean(x, {1, 2}, true);
+        return d * sn::rsqrt(sn::mean(d * d, {1, 2}, true) + 1e-5f) * g + b;
+      },
+      noise({4, 25, 361}), noise({25, 1}, 2), noise({25, 1}, 3)));
   add(make_case("sum of squares", sums, noise({33, 1000})));
   add(make_case(
       "sum of everything", [](auto x) { return sn::sum(x); }, noise({300, 500})));

@@ -21,6 +21,10 @@ enum class geometry : std::uint8_t {
   block,    // the epilogue of a matrix product, over parts of rows
 };
 
+/// Rows of so many elements and more are reduced by the command that computes them, where there is
+/// one for both; see reduces_rows_together.
+inline constexpr std::int64_t shortest_row_alone = 128;
+
 namespace detail {
 
 // Streams hold the strides of all axes in `outer` so far; axes [0, outer_count) stay outer.
@@ -136,8 +140,11 @@ inline std::int64_t rows_of_tile(const tile_program& p, std::int64_t columns, in
   constexpr std::int64_t long_row = 512, longest = 768, lanes = 16;
   const std::int64_t most_bytes =
       this_family() == processor_family::amd_19h ? 8 << 20 : cache_resident_bytes;
+  // Short rows are reduced side by side, as many as a register has lanes.
   const auto of_elements = [&](std::int64_t elements) {
-    return std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, columns));
+    const std::int64_t rows = elements / std::max<std::int64_t>(1, columns);
+    const std::int64_t unit = columns < shortest_row_alone && rows >= lanes ? lanes : 1;
+    return std::max<std::int64_t>(1, rows / unit * unit);
   };
   const bool in_place =
       phases == 1 && maps == 0 && std::ranges::all_of(p.streams, [](const stream& s) {

@@ -18,10 +18,6 @@
 
 namespace sinter::inline SINTER_ABI::exec {
 
-/// Rows of so many elements and more are reduced by the command that computes them, where there is
-/// one for both; see reduces_rows_together.
-inline constexpr std::int64_t shortest_row_alone = 128;
-
 class step_emitter {
  protected:
   using memory = location::memory;
@@ -170,7 +166,7 @@ class step_emitter {
       c.padded = is_padded(operands[k]) || is_scalar_operand(step, k);
     if (c.kind == command_kind::map_reduce_columns) c.by_row = false;
     add(list, c, {operands.data(), operands.size()});
-    list.back().mode.single = broadcast_operands(p_, list.back());
+    set_broadcast_operands(p_, list.back());
   }
 
   static bool is_padded(const location& l) { return l.where == memory::row_slot; }

@@ -109,7 +109,7 @@ class fetch_chooser {
   // All that it reads and writes where it lies.
   void fetch_streams(command& c, std::int64_t distance) const {
     for (int k = 0; k < c.operand_count; ++k)
-      if (walks_memory(operand(c, k))) fetch(c, k, distance);
+      if (walks_memory(operand(c, k)) && !is_one_per_run(p_, operand(c, k))) fetch(c, k, distance);
     if (writes_memory(c)) fetch(c, ir::run_mode::result, distance);
   }
 

@@ -74,6 +74,24 @@ template <Floating T>
   return count == 1 ? simd<T>(*from) : load_part<T>(from, count, T(1));
 }
 
+// Is what is left of a row behind its steps better computed by one step more, with elements before
+// it a second time, than register by register? Where each takes long: of rows of 49 f32 a layer
+// norm's kernel, of five leaves, takes 0.7 of the time, relu(x a + b + y) 0.88, silu(x a + b) 0.95,
+// but x a + b 1.0 to 1.06 and relu(x + b) 1.08 (a and b one per row; a Zen 3).
+template <ir::region R>
+inline constexpr bool gains_from_overlap = R.leaf_count >= 4 || functions_of(R) > 0;
+
+// Is the result one of the operands?
+template <ir::region R>
+[[gnu::always_inline]] inline bool is_in_place(const leaf_pointers<R>& leaf, unsigned single,
+                                               const void* out) {
+  bool found = false;
+#pragma GCC unroll 12
+  for (std::size_t k = 0; k < R.leaf_count; ++k)
+    if (!R.is_scalar(k)) found |= leaf[k] == out && (single >> k & 1u) == 0;
+  return found;
+}
+
 }  // namespace detail
 
 /// Evaluates region R over rows of elements; see ir::map_rows_function for the operands. R.type is
@@ -96,6 +114,10 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
   lines_ahead lines;
   detail::leaf_pointers<R> leaf = detail::leaves_of<R>(operands);
   auto* out = static_cast<out_type*>(result);
+
+  // What has been overwritten cannot be computed a second time.
+  const bool overlaps = detail::gains_from_overlap<R> && n > step && n % step > lanes<T> &&
+                        !mode.streaming && !detail::is_in_place<R>(leaf, mode.single, out);
 
   // A broadcast operand stays in a register: one test per leaf and step, where another kernel for
   // each set of broadcast leaves would be compiled otherwise. (Read from copies in memory again and
@@ -180,10 +202,13 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
       detail::load_scalars<R, at_once>(values, leaf);
       const auto run_steps = [&](auto of, auto begin_step) __attribute__((always_inline)) {
         if constexpr (!detail::divides_late<R>) {
-          for (; i + step <= n; i += step) {
-            begin_step();
-            detail::evaluate_region_of<R, at_once>(values, of, i);
-            detail::store_step<T>(out + i, detail::results_of(values), past.any());
+          for (;; i = n - step) {
+            for (; i + step <= n; i += step) {
+              begin_step();
+              detail::evaluate_region_of<R, at_once>(values, of, i);
+              detail::store_step<T>(out + i, detail::results_of(values), past.any());
+            }
+            if (!overlaps || i == n) break;
           }
         } else {
           detail::run_dividing_late<R>(

@@ -77,21 +77,16 @@ template <monoid M, ir::region R, class Beside>
   simd<T> all = reduce_registers<M, T>(whole, block);
 
   if (rest != 0) {
-    alignas(64) T padded[R.leaf_count][static_cast<std::size_t>(lanes<T>)];
-    for (std::size_t k = 0; k < R.leaf_count; ++k) {
-      if (R.is_scalar(k)) continue;
-      store<T>(padded[k], load_part<T>(leaf[k] + whole * lanes<T>, rest, T(1)));
-      leaf[k] = padded[k];
-    }
     region_values<R, 1> values;
     load_scalars<R, 1>(values, leaf);
-    evaluate_region<R, 1>(values, leaf, 0);
+#pragma GCC unroll 12
+    for (std::size_t k = 0; k < R.leaf_count; ++k)
+      if (!R.is_scalar(k))
+        values.number[k][0] = load_part<T>(leaf[k] + whole * lanes<T>, rest, T(1));
+    evaluate_nodes<R, 1>(values);
     const simd<T> x = results_of(values)[0];
     if (out != nullptr) store_part<T>(out + whole * lanes<T>, rest, x);
-    // Behind the rest stands the identity.
-    alignas(64) T last[static_cast<std::size_t>(lanes<T>)];
-    store<T>(last, x);
-    all = combine<M>(all, load_part<T>(last, rest, identity_of<M, T>()));
+    all = combine<M>(all, keep_part<T>(x, rest, identity_of<M, T>()));
   }
   return reduce_all<M, T>(all);
 }

@@ -94,6 +94,29 @@ template <Floating T>
 #endif
 }
 
+/// The first `count` lanes of x, and `rest` in those behind them; counts as for load_part.
+template <Floating T>
+[[gnu::always_inline]] inline simd<T> keep_part(simd<T> x, std::int64_t count, T rest) {
+  count = detail::clamped<lanes<T>>(count);
+#if defined(__AVX512F__)
+  const auto mask = (1u << count) - 1;
+  if constexpr (sizeof(T) == 4)
+    return simd<T>(_mm512_mask_mov_ps(_mm512_set1_ps(rest), static_cast<__mmask16>(mask), x.data));
+  else
+    return simd<T>(_mm512_mask_mov_pd(_mm512_set1_pd(rest), static_cast<__mmask8>(mask), x.data));
+#elif defined(__AVX__)
+  const __m256i mask = detail::first_lanes<T>(count);
+  if constexpr (sizeof(T) == 4)
+    return simd<T>(_mm256_blendv_ps(_mm256_set1_ps(rest), x.data, _mm256_castsi256_ps(mask)));
+  else
+    return simd<T>(_mm256_blendv_pd(_mm256_set1_pd(rest), x.data, _mm256_castsi256_pd(mask)));
+#else
+  alignas(64) T part[static_cast<std::size_t>(lanes<T>)];
+  store<T>(part, x);
+  return load_part<T>(part, count, rest);
+#endif
+}
+
 /// Writes the first `count` lanes and nothing behind them; counts as for load_part.
 template <Floating T>
 [[gnu::always_inline]] inline void store_part(T* to, std::int64_t count, simd<T> x) {

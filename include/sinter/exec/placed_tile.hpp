@@ -103,7 +103,7 @@ class placed_tile {
   static bool can_place(const tile_program& p, const command& c) {
     const auto is_linear = [&] { return p.streams[static_cast<std::size_t>(c.stream)].linear; };
     switch (c.kind) {
-      case command_kind::map:
+      case command_kind::map: return !c.by_run;
       case command_kind::map_reduce:
       case command_kind::reduce: return true;
       case command_kind::load: return c.target.extent == value_class::row || moves_rows(p, c);

@@ -154,7 +154,7 @@ class row_runner {
     const auto stores_rows = [&] {
       return p.operands[static_cast<std::size_t>(c.first_operand)].extent == value_class::row;
     };
-    return c.kind == command_kind::map || c.kind == command_kind::map_reduce ||
+    return (c.kind == command_kind::map && !c.by_run) || c.kind == command_kind::map_reduce ||
            c.kind == command_kind::reduce || c.kind == command_kind::reduce_columns ||
            (c.kind == command_kind::store && stores_rows());
   }
@@ -281,7 +281,8 @@ class row_runner {
       out.size = static_cast<std::uint8_t>(size);
       out.to = static_cast<std::uint8_t>(place_count_ - out.first);
       const std::int64_t step = stream_step(number) * size;
-      add_place(tile_.stream_at(c.stream, tile_.offset(number, 0)), step, p_.tile_rows * step);
+      add_place(tile_.stream_at(c.stream, tile_.rows_.offset(number, 0)), step,
+                p_.tile_rows * step);
       return;
     }
     if (c.kind == command_kind::map) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs a bound tile program: one object per task, on one thread. It knows where the rows of the
-// current tile are in every stream and executes the commands on them. Nothing here allocates.
+// Runs a bound tile program: one object per task, on one thread. It executes the commands on one
+// tile after the other. Nothing here allocates.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include <sinter/exec/copy_rows.hpp>
 #include <sinter/exec/positions.hpp>
 #include <sinter/exec/random.hpp>
+#include <sinter/exec/row_walk.hpp>
 #include <sinter/exec/strided_runs.hpp>
 #include <sinter/exec/tile_program.hpp>
 #include <sinter/plan/division.hpp>
@@ -34,7 +35,7 @@ class tile_runner {
         row_values_(scratch + program.rows_offset),
         accumulators_(scratch + program.accumulators_offset),
         sums_(program, scratch),
-        offsets_(reinterpret_cast<std::int64_t*>(scratch)) {}
+        rows_(program, reinterpret_cast<std::int64_t*>(scratch)) {}
 
   void set_external(const external_block& block, std::size_t number = 0) {
     external_[number] = block;
@@ -58,10 +59,7 @@ class tile_runner {
     // Kernels compute padding too, and what somebody left there might be denormal, which is slow.
     if (!p_.split) std::memset(row_values_, 0, p_.accumulators_offset - p_.rows_offset);
     if (p_.prologue.first == p_.prologue.last) return;
-    for (std::int64_t r = 0; r < p_.tile_rows; ++r)
-      for (std::size_t s = 0; s < p_.streams.size(); ++s) row_offsets(r)[s] = p_.streams[s].offset;
-    even_ = false;
-    height_ = p_.tile_rows;
+    rows_.take_first(p_.tile_rows);
     column_ = 0;
     width_ = p_.chunk;
     run(p_.prologue);
@@ -72,45 +70,32 @@ class tile_runner {
                std::int64_t column_end) {
     if (row_begin >= row_end) return;  // an extent may be 0
     seek(row_begin);
+    are_whole_ = p_.whole_rows() && !p_.split && column_begin == 0 && column_end > 0 &&
+                 column_end == p_.axes.columns;
     const std::int64_t last = p_.axes.outer.empty() ? 1 : p_.axes.outer.back();
-    for (std::int64_t row = row_begin; row < row_end; row += height_) {
-      std::int64_t height = std::min(p_.tile_rows, row_end - row);
-      if (p_.aligned_rows) height = std::min(height, last - row % last);
-      take_rows(row, height);
+    for (std::int64_t row = row_begin; row < row_end; row += height()) {
+      std::int64_t rows = std::min(p_.tile_rows, row_end - row);
+      if (p_.aligned_rows) rows = std::min(rows, last - row % last);
+      take_rows(row, rows);
       run_row_list(0);
       for (int phase = 0; phase < static_cast<int>(p_.phase_lists.size()); ++phase) {
-        reset(phase, accumulators_);
+        if (!are_whole_) reset(phase, accumulators_);
         run_phase(phase, column_begin, column_end);
-        finish(phase, accumulators_);
+        if (!are_whole_) finish(phase, accumulators_);
         run_row_list(phase + 1);
       }
-      sums_.end_tile(height_);
+      sums_.end_tile(height());
     }
   }
 
   /// Goes to a row of the walk.
-  void seek(std::int64_t row) {
-    next_index_.resize(p_.axes.outer.size());
-    for (std::size_t axis = p_.axes.outer.size(); axis-- > 0;) {
-      next_index_[axis] = row % p_.axes.outer[axis];
-      row /= p_.axes.outer[axis];
-    }
-    std::int64_t* const next = row_offsets(p_.row_capacity);
-    for (std::size_t s = 0; s < p_.streams.size(); ++s) {
-      std::int64_t at = p_.streams[s].offset;
-      for (std::size_t axis = 0; axis < next_index_.size(); ++axis)
-        at += next_index_[axis] * p_.streams[s].outer[axis];
-      next[s] = at;
-    }
-  }
+  void seek(std::int64_t row) { rows_.seek(row); }
 
-  /// Makes the next `height` rows the tile. The first is row `row` of the walk; `origin` is where
+  /// Makes the next `rows` rows the tile. The first is row `row` of the walk; `origin` is where
   /// its row values and accumulators are.
-  void take_rows(std::int64_t row, std::int64_t height, std::int64_t origin = 0) {
-    even_ = height <= rows_left();
-    for (std::int64_t r = 0; r < height;) r += take_run(r, height - r);
+  void take_rows(std::int64_t row, std::int64_t rows, std::int64_t origin = 0) {
+    rows_.take(rows);
     row_ = row;
-    height_ = height;
     origin_ = origin;
   }
 
@@ -152,75 +137,28 @@ class tile_runner {
   /// Accumulators of the tile's rows become the identity; `at` holds those of all reductions.
   void reset(int phase, std::byte* at) {
     for (const bound_reduction& r : p_.reductions)
-      if (r.phase == phase && r.result.valid()) r.kernels->identity(height_, accumulator(r, at, 0));
+      if (r.phase == phase && r.result.valid())
+        r.kernels->identity(height(), accumulator(r, at, 0));
   }
   void finish(int phase, const std::byte* at) {
     for (const bound_reduction& r : p_.reductions) {
       if (r.phase != phase || !r.result.valid() || r.in_place) continue;
       const std::byte* const first = accumulator(r, const_cast<std::byte*>(at), 0);
-      r.kernels->finish(height_, first, address(r.result, 0));
-      if (r.sum.valid()) r.kernels->finish_sum(height_, first, address(r.sum, 0));
+      r.kernels->finish(height(), first, address(r.result, 0));
+      if (r.sum.valid()) r.kernels->finish_sum(height(), first, address(r.sum, 0));
     }
   }
   /// Combines the tile's accumulators in `other`, which saw what comes behind, into `at`.
   void combine(int phase, std::byte* other, std::byte* at) {
     for (const bound_reduction& r : p_.reductions)
       if (r.phase == phase && r.result.valid())
-        r.kernels->combine(height_, accumulator(r, other, 0), accumulator(r, at, 0));
+        r.kernels->combine(height(), accumulator(r, other, 0), accumulator(r, at, 0));
   }
 
  private:
   friend class row_runner;
 
-  // Offsets of all streams in a row of the tile, in elements; behind the last row, in the next. Of
-  // rows that are equally far apart there is but the first: two numbers for each of three elements
-  // took longer to write than to transpose them ([3,100000]: 377 µs instead of 73).
-  std::int64_t* row_offsets(std::int64_t row) const {
-    return offsets_ + row * static_cast<std::int64_t>(p_.streams.size());
-  }
-  std::int64_t offset(std::size_t stream, std::int64_t row) const {
-    return even_ ? row_offsets(0)[stream] + row * row_step(stream) : row_offsets(row)[stream];
-  }
-  std::int64_t row_step(std::size_t stream) const {
-    const std::size_t axes = p_.axes.outer.size();
-    return axes == 0 ? 0 : p_.row_steps[(axes - 1) * p_.streams.size() + stream];
-  }
-  // From the next row on, along the last outer axis.
-  std::int64_t rows_left() const {
-    return p_.axes.outer.empty() ? 1 : p_.axes.outer.back() - next_index_.back();
-  }
-
-  // Rows of the tile from r on, as far as the last outer axis goes. Returns how many.
-  std::int64_t take_run(std::int64_t r, std::int64_t count) {
-    const std::size_t streams = p_.streams.size(), axes = p_.axes.outer.size();
-    count = std::min(count, rows_left());
-    const std::int64_t written = even_ ? 1 : count;
-    // Stream by stream: each offset stays in a register, where through `next` every row would wait
-    // for the store of the one before.
-    std::int64_t *const first = row_offsets(r), *const next = row_offsets(p_.row_capacity);
-    for (std::size_t s = 0; s < streams; ++s) {
-      const std::int64_t begin = next[s], step = row_step(s);
-      for (std::int64_t row = 0; row < written; ++row)
-        first[row * static_cast<std::int64_t>(streams) + static_cast<std::int64_t>(s)] =
-            begin + row * step;
-      next[s] = begin + count * step;
-    }
-    if (axes == 0) return count;  // a single row
-    next_index_[axes - 1] += count;
-    for (std::size_t axis = axes - 1; axis > 0 && next_index_[axis] == p_.axes.outer[axis]; --axis)
-      carry(axis, next);
-    return count;
-  }
-
-  // An axis begins again and the one before it goes a step further.
-  void carry(std::size_t axis, std::int64_t* next) {
-    const std::size_t streams = p_.streams.size();
-    const std::int64_t* const own = p_.row_steps.data() + axis * streams;
-    const std::int64_t* const before = own - streams;
-    for (std::size_t s = 0; s < streams; ++s) next[s] += before[s] - own[s] * p_.axes.outer[axis];
-    next_index_[axis] = 0;
-    ++next_index_[axis - 1];
-  }
+  std::int64_t height() const { return rows_.count(); }
 
   std::byte* accumulator(const bound_reduction& r, std::byte* at, std::int64_t row) const {
     if (r.in_place) return address(r.result, row);
@@ -249,8 +187,8 @@ class tile_runner {
       case location::memory::stream: {
         const exec::stream& s = p_.streams[number];
         if (l.extent == value_class::single) return stream_at(l.index, s.offset);
-        return stream_at(
-            l.index, offset(number, row) + (l.extent == value_class::full ? column_ * s.step : 0));
+        return stream_at(l.index, rows_.offset(number, row) +
+                                      (l.extent == value_class::full ? column_ * s.step : 0));
       }
       case location::memory::external: {
         const external_block& block = external_[number];
@@ -263,47 +201,36 @@ class tile_runner {
 
   // Elements between the rows of a tile; 0 where that is not one number.
   std::int64_t pitch(const location& l) const {
-    if (height_ == 1) return width_;
+    if (height() == 1) return width_;
     if (l.where != location::memory::stream)
       return (address(l, 1) - address(l, 0)) / static_cast<std::int64_t>(l.element_size);
-    return row_stride(static_cast<std::size_t>(l.index));
-  }
-  std::int64_t row_stride(std::size_t stream) const {
-    if (height_ == 1) return 0;
-    if (even_) return row_step(stream);
-    const std::int64_t stride = offset(stream, 1) - offset(stream, 0);
-    for (std::int64_t r = 2; r < height_; ++r)
-      if (offset(stream, r) - offset(stream, r - 1) != stride) return 0;
-    return stride;
+    return rows_.stride(static_cast<std::size_t>(l.index));
   }
 
-  // The operands of a command at a row, and if there are several, what takes them to the next.
+  // The operands of a command at a row, and what takes them to the next.
   struct row_operands {
     std::array<const void*, ir::region::max_leaves> pointers;
     std::array<std::int64_t, ir::region::max_leaves> steps;
   };
-  row_operands first_row(const command& c, const location* operands, std::int64_t rows) const {
+  row_operands operands_at(const command& c, const location* operands, std::int64_t row,
+                           std::int64_t rows) const {
     row_operands out;
     for (std::size_t k = 0; k < static_cast<std::size_t>(c.operand_count); ++k) {
-      std::byte* const first = address(operands[k], 0);
-      out.pointers[k] = first;
-      out.steps[k] = rows > 1 ? address(operands[k], 1) - first : 0;
+      out.pointers[k] = address(operands[k], row);
+      out.steps[k] = bytes_between_rows(operands[k], row, rows);
     }
     return out;
   }
+  // From each of so many rows that are equally far apart to the next.
+  std::int64_t bytes_between_rows(const location& l, std::int64_t row, std::int64_t rows) const {
+    return rows > 1 ? address(l, row + 1) - address(l, row) : 0;
+  }
 
-  // f(operands, row) for the rows [0, rows) of a command; the pointers go from row to row by
-  // adding, which costs a tenth of finding them.
+  // Rows that are equally far apart where l says: f(first row, how many).
   template <class F>
-  void for_each_row(const command& c, const location* operands, std::int64_t rows, F f) const {
-    row_operands at = first_row(c, operands, rows);
-    for (std::int64_t row = 0;;) {
-      f(at.pointers.data(), row);
-      if (++row >= rows) return;
-      for (std::size_t k = 0; k < static_cast<std::size_t>(c.operand_count); ++k)
-        at.pointers[k] = even_ ? static_cast<const std::byte*>(at.pointers[k]) + at.steps[k]
-                               : address(operands[k], row);
-    }
+  void for_each_run_of(const location& l, F f) const {
+    if (l.where == location::memory::stream) return rows_.for_each_run(f);
+    f(std::int64_t{0}, height());
   }
 
   const command& command_at(int i) const { return p_.commands[static_cast<std::size_t>(i)]; }
@@ -320,15 +247,7 @@ class tile_runner {
       case command_kind::random: write_random(c, operands[0]); return;
       case command_kind::map: map(c, operands); return;
       case command_kind::map_reduce: map_reduce(c, operands); return;
-      case command_kind::reduce: {
-        const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
-        std::byte* const to = accumulator(r, accumulators_, 0);
-        const std::int64_t to_step = height_ > 1 ? accumulator(r, accumulators_, 1) - to : 0;
-        for_each_row(c, operands, height_, [&](const void* const* from, std::int64_t row) {
-          r.kernels->row(width_, from[0], to + row * to_step);
-        });
-        return;
-      }
+      case command_kind::reduce: reduce(c, operands[0]); return;
       case command_kind::reduce_columns: reduce_columns(c, operands[0]); return;
       case command_kind::map_reduce_columns: map_reduce_columns(c, operands); return;
       case command_kind::reduce_pair: reduce_pair(c, operands[0]); return;
@@ -337,34 +256,100 @@ class tile_runner {
   }
 
   void map(const command& c, const location* operands) {
-    const std::int64_t rows = c.target.extent == value_class::single ? 1 : height_;
+    const std::int64_t rows = c.target.extent == value_class::single ? 1 : height();
     const std::int64_t columns = c.target.extent == value_class::full ? width_ : 1;
-    std::byte* const to = address(c.target, 0);
-    const auto at_once = [&](std::int64_t count) {
-      for_each_row(c, operands, 1,
-                   [&](const void* const* from, std::int64_t) { run_map(c, count, from, to); });
-    };
-    if (c.padded) return at_once(planning::whole_units(rows, row_padding));
-    if (!c.by_row) return at_once(rows * columns);
-    const std::int64_t to_step = rows > 1 ? address(c.target, 1) - to : 0;
-    if (even_ && takes_modes(c)) {
-      const row_operands at = first_row(c, operands, rows);
-      return run_map_rows(c, {columns, c.mode, rows, at.steps.data(), to_step}, at.pointers.data(),
-                          to);
-    }
-    for_each_row(c, operands, rows, [&](const void* const* from, std::int64_t row) {
-      run_map(c, columns, from, even_ ? to + row * to_step : address(c.target, row));
+    if (c.by_run) return map_runs(c, operands);
+    if (c.padded) return map_at_once(c, operands, planning::whole_units(rows, row_padding));
+    if (!c.by_row || rows == 1) return map_at_once(c, operands, rows * columns);
+    rows_.for_each_run([&](std::int64_t first, std::int64_t run) {
+      row_operands at = operands_at(c, operands, first, run);
+      std::byte* to = address(c.target, first);
+      const std::int64_t to_step = bytes_between_rows(c.target, first, run);
+      if (takes_modes(c))
+        return run_map_rows(c, {columns, c.mode, run, at.steps.data(), to_step}, at.pointers.data(),
+                            to);
+      for (; run > 0; --run, to += to_step) {
+        run_map(c, columns, at.pointers.data(), to);
+        for (std::size_t k = 0; k < static_cast<std::size_t>(c.operand_count); ++k)
+          at.pointers[k] = static_cast<const std::byte*>(at.pointers[k]) + at.steps[k];
+      }
     });
+  }
+  void map_at_once(const command& c, const location* operands, std::int64_t count) {
+    run_map(c, count, operands_at(c, operands, 0, 1).pointers.data(), address(c.target, 0));
+  }
+
+  // Run by run: where the chunk cuts one, its part is a call of its own.
+  void map_runs(const command& c, const location* operands) {
+    const std::int64_t run = p_.axes.inner.back(), end = column_ + width_;
+    for (std::int64_t row = 0; row < height(); ++row)
+      for (std::int64_t column = column_; column < end;) {
+        const std::int64_t at = column % run, whole = at == 0 ? (end - column) / run : 0;
+        const std::int64_t count = whole > 0 ? run : std::min(run - at, end - column);
+        const std::int64_t runs = std::max<std::int64_t>(whole, 1);
+        std::array<const void*, ir::region::max_leaves> pointers;
+        std::array<std::int64_t, ir::region::max_leaves> steps;
+        for (std::size_t k = 0; k < static_cast<std::size_t>(c.operand_count); ++k) {
+          const location& l = operands[k];
+          const std::int64_t size = l.element_size;
+          if (is_one_per_run(p_, l)) {
+            const auto number = static_cast<std::size_t>(l.index);
+            const std::int64_t apart = p_.streams[number].inner[0];
+            pointers[k] = stream_at(l.index, rows_.offset(number, row) + column / run * apart);
+            steps[k] = apart * size;
+          } else {
+            const bool is_full = l.extent == value_class::full;
+            pointers[k] = address(l, row) + (is_full ? (column - column_) * size : 0);
+            steps[k] = is_full ? count * size : 0;
+          }
+        }
+        const std::int64_t size = c.target.element_size;
+        run_map_rows(c, {count, c.mode, runs, steps.data(), count * size}, pointers.data(),
+                     address(c.target, row) + (column - column_) * size);
+        column += runs * count;
+      }
   }
 
   void map_reduce(const command& c, const location* operands) {
     const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
-    std::byte* const to = accumulator(r, accumulators_, 0);
-    const std::int64_t to_step = height_ > 1 ? accumulator(r, accumulators_, 1) - to : 0;
-    for_each_row(c, operands, height_, [&](const void* const* from, std::int64_t row) {
-      c.reducing({.count = width_, .mode = c.mode}, from, address(c.target, row),
-                 {.accumulator = to + row * to_step});
+    rows_.for_each_run([&](std::int64_t first, std::int64_t run) {
+      const row_operands at = operands_at(c, operands, first, run);
+      c.reducing({.count = width_,
+                  .mode = c.mode,
+                  .rows = run,
+                  .steps = at.steps.data(),
+                  .result_step = bytes_between_rows(c.target, first, run)},
+                 at.pointers.data(), address(c.target, first), results_at(r, first, run));
     });
+  }
+
+  void reduce(const command& c, const location& from) {
+    const bound_reduction& r = p_.reductions[static_cast<std::size_t>(c.reduction)];
+    for_each_run_of(from, [&](std::int64_t first, std::int64_t run) {
+      const std::byte* x = address(from, first);
+      const std::int64_t step = bytes_between_rows(from, first, run);
+      const ir::row_results to = results_at(r, first, run);
+      if (to.whole == nullptr) {
+        for (std::int64_t row = 0; row < run; ++row)
+          r.kernels->row(width_, x + row * step,
+                         static_cast<std::byte*>(to.accumulator) + row * to.step);
+      } else if (r.sum.valid()) {
+        r.kernels->whole_rows_pair(
+            run, width_, x, step,
+            {to.whole, to.step, address(r.sum, first), bytes_between_rows(r.sum, first, run)});
+      } else {
+        r.kernels->whole_rows(run, width_, x, step, to.whole, to.step);
+      }
+    });
+  }
+
+  // Where so many rows of the tile are reduced to.
+  ir::row_results results_at(const bound_reduction& r, std::int64_t row, std::int64_t rows) const {
+    if (are_whole_)
+      return {.whole = address(r.result, row), .step = bytes_between_rows(r.result, row, rows)};
+    std::byte* const first = accumulator(r, accumulators_, row);
+    return {.accumulator = first,
+            .step = rows > 1 ? accumulator(r, accumulators_, row + 1) - first : 0};
   }
 
   // Several parts fit into a chunk each only where no command has slots (widen_chunk in
@@ -372,7 +357,7 @@ class tile_runner {
   // next part follows.
   void map_reduce_parts(const command& c, std::int64_t parts, std::int64_t apart) {
     const location* const operands = p_.operands.data() + c.first_operand;
-    row_operands at = first_row(c, operands, 1);
+    row_operands at = operands_at(c, operands, 0, 1);
     const auto step = [&](const location& l) {
       return l.extent == value_class::full ? width_ * static_cast<std::int64_t>(l.element_size) : 0;
     };
@@ -391,24 +376,24 @@ class tile_runner {
   void expand(const command& c, const location& from) {
     const std::size_t size = c.target.element_size;
     if (c.target.where == location::memory::external) {
-      for (std::int64_t row = 0; row < height_; ++row)
+      for (std::int64_t row = 0; row < height(); ++row)
         strided_load(width_, address(from, row), from.extent == value_class::full ? 1 : 0, size,
                      address(c.target, row));
       return;
     }
     if (c.target.extent == value_class::row) {
       // The padding, too: row_runner may have rows of several tiles in a slot.
-      const std::int64_t rows = p_.split ? height_ : planning::whole_units(height_, row_padding);
+      const std::int64_t rows = p_.split ? height() : planning::whole_units(height(), row_padding);
       return fill(rows, address(from, 0), size, address(c.target, 0));
     }
     if (from.extent == value_class::single)
-      return fill(height_ * width_, address(from, 0), size, address(c.target, 0));
-    if (even_ && from.extent == value_class::row && c.target.where == location::memory::slot) {
-      const std::byte* const first = address(from, 0);
-      const std::int64_t step = height_ > 1 ? address(from, 1) - first : 0;
-      return spread(height_, width_, first, step, size, address(c.target, 0));
-    }
-    for (std::int64_t row = 0; row < height_; ++row)
+      return fill(height() * width_, address(from, 0), size, address(c.target, 0));
+    if (from.extent == value_class::row && c.target.where == location::memory::slot)
+      return for_each_run_of(from, [&](std::int64_t first, std::int64_t run) {
+        spread(run, width_, address(from, first), bytes_between_rows(from, first, run), size,
+               address(c.target, first));
+      });
+    for (std::int64_t row = 0; row < height(); ++row)
       fill(width_, address(from, row), size, address(c.target, row));
   }
 
@@ -419,23 +404,10 @@ class tile_runner {
     exec::for_each_run(p_.axes.inner, s.inner, column_, width_, f);
   }
 
-  // Rows of the tile that are equally far apart in a stream: f(first row, how many, elements from
-  // one to the next).
-  template <class F>
-  void for_each_even_run(std::size_t stream, F f) const {
-    const std::int64_t step = row_step(stream);
-    for (std::int64_t row = 0; row < height_;) {
-      std::int64_t end = even_ ? height_ : row + 1;
-      while (end < height_ && offset(stream, end) - offset(stream, end - 1) == step) ++end;
-      f(row, end - row, step);
-      row = end;
-    }
-  }
-
   // Columns that lie apart, rows that are neighbours: moved in square tiles.
   bool is_transposed(const exec::stream& s, std::size_t number) const {
-    return p_.aligned_rows && height_ > 1 && width_ > 1 && s.linear && s.step != 1 &&
-           row_stride(number) == 1;
+    return p_.aligned_rows && height() > 1 && width_ > 1 && s.linear && s.step != 1 &&
+           rows_.stride(number) == 1;
   }
 
   void load(const command& c) {
@@ -443,29 +415,31 @@ class tile_runner {
     const exec::stream& s = p_.streams[number];
     const auto size = static_cast<std::int64_t>(s.element_size);
     if (c.target.extent == value_class::row)
-      return for_each_even_run(number, [&](std::int64_t row, std::int64_t rows, std::int64_t step) {
-        strided_load(rows, stream_at(c.stream, offset(number, row)), step, s.element_size,
-                     address(c.target, row));
-      });
+      return rows_.for_each_even_run(
+          number, [&](std::int64_t row, std::int64_t rows, std::int64_t step) {
+            strided_load(rows, stream_at(c.stream, rows_.offset(number, row)), step, s.element_size,
+                         address(c.target, row));
+          });
     const std::int64_t to_pitch = pitch(c.target);
     if (is_transposed(s, number) && to_pitch != 0)
-      return transpose_copy(width_, height_,
-                            stream_at(c.stream, offset(number, 0) + column_ * s.step), s.step,
+      return transpose_copy(width_, height(),
+                            stream_at(c.stream, rows_.offset(number, 0) + column_ * s.step), s.step,
                             s.element_size, address(c.target, 0), to_pitch);
     if (s.linear && to_pitch != 0)
-      return for_each_even_run(number, [&](std::int64_t row, std::int64_t rows, std::int64_t step) {
-        const std::byte* from = stream_at(c.stream, offset(number, row) + column_ * s.step);
+      return rows_.for_each_even_run(number, [&](std::int64_t row, std::int64_t rows,
+                                                 std::int64_t step) {
+        const std::byte* from = stream_at(c.stream, rows_.offset(number, row) + column_ * s.step);
         std::byte* to = address(c.target, row);
         if (s.step == 1)
           return copy_rows(rows, width_ * size, from, step * size, to, to_pitch * size);
         for (; rows > 0; --rows, from += step * size, to += to_pitch * size)
           strided_load(width_, from, s.step, s.element_size, to);
       });
-    for (std::int64_t row = 0; row < height_; ++row) {
+    for (std::int64_t row = 0; row < height(); ++row) {
       std::byte* to = address(c.target, row);
       for_each_run(
           s, [&](std::int64_t at, std::int64_t stride, std::int64_t count, std::int64_t done) {
-            strided_load(count, stream_at(c.stream, offset(number, row) + at), stride,
+            strided_load(count, stream_at(c.stream, rows_.offset(number, row) + at), stride,
                          s.element_size, to + done * size);
           });
     }
@@ -476,28 +450,34 @@ class tile_runner {
     const exec::stream& s = p_.streams[number];
     const auto size = static_cast<std::int64_t>(s.element_size);
     if (from.extent == value_class::row) {
-      if (even_ && from.where == location::memory::row_slot)
-        return strided_store(height_, address(from, 0), s.element_size,
-                             stream_at(c.stream, offset(number, 0)), row_stride(number));
-      for (std::int64_t row = 0; row < height_; ++row)
-        std::memcpy(stream_at(c.stream, offset(number, row)), address(from, row), s.element_size);
+      if (from.where == location::memory::row_slot)
+        return rows_.for_each_even_run(
+            number, [&](std::int64_t row, std::int64_t rows, std::int64_t step) {
+              strided_store(rows, address(from, row), s.element_size,
+                            stream_at(c.stream, rows_.offset(number, row)), step);
+            });
+      for (std::int64_t row = 0; row < height(); ++row)
+        std::memcpy(stream_at(c.stream, rows_.offset(number, row)), address(from, row),
+                    s.element_size);
       return;
     }
     const std::int64_t from_pitch = pitch(from);
     if (is_transposed(s, number) && from_pitch != 0)
-      return transpose_copy(height_, width_, address(from, 0), from_pitch, s.element_size,
-                            stream_at(c.stream, offset(number, 0) + column_ * s.step), s.step);
+      return transpose_copy(height(), width_, address(from, 0), from_pitch, s.element_size,
+                            stream_at(c.stream, rows_.offset(number, 0) + column_ * s.step),
+                            s.step);
     if (s.linear && s.step == 1 && from_pitch != 0 && width_ * size < longest_row_together)
-      return for_each_even_run(number, [&](std::int64_t row, std::int64_t rows, std::int64_t step) {
-        copy_rows(rows, width_ * size, address(from, row), from_pitch * size,
-                  stream_at(c.stream, offset(number, row) + column_), step * size);
-      });
-    for (std::int64_t row = 0; row < height_; ++row) {
+      return rows_.for_each_even_run(
+          number, [&](std::int64_t row, std::int64_t rows, std::int64_t step) {
+            copy_rows(rows, width_ * size, address(from, row), from_pitch * size,
+                      stream_at(c.stream, rows_.offset(number, row) + column_), step * size);
+          });
+    for (std::int64_t row = 0; row < height(); ++row) {
       const std::byte* source = address(from, row);
       for_each_run(
           s, [&](std::int64_t at, std::int64_t stride, std::int64_t count, std::int64_t done) {
             strided_store(count, source + done * size, s.element_size,
-                          stream_at(c.stream, offset(number, row) + at), stride);
+                          stream_at(c.stream, rows_.offset(number, row) + at), stride);
           });
     }
   }
@@ -506,16 +486,16 @@ class tile_runner {
   template <class F>
   void for_each_position(const command& c, F f) {
     const auto number = static_cast<std::size_t>(c.stream);
-    const std::int64_t rows = c.target.extent == value_class::single ? 1 : height_;
+    const std::int64_t rows = c.target.extent == value_class::single ? 1 : height();
     const auto size = static_cast<std::int64_t>(c.target.element_size);
     for (std::int64_t row = 0; row < rows; ++row) {
       std::byte* to = address(c.target, row);
       if (c.target.extent != value_class::full)
-        f(to, offset(number, row), std::int64_t{0}, std::int64_t{1});
+        f(to, rows_.offset(number, row), std::int64_t{0}, std::int64_t{1});
       else
         for_each_run(p_.streams[number], [&](std::int64_t at, std::int64_t stride,
                                              std::int64_t count, std::int64_t done) {
-          f(to + done * size, offset(number, row) + at, stride, count);
+          f(to + done * size, rows_.offset(number, row) + at, stride, count);
         });
     }
   }
@@ -546,8 +526,8 @@ class tile_runner {
       kernels.column(rows, width_, x, apart, walk_of_columns(c), to);
     };
     if (const std::int64_t rows_apart = pitch(from); rows_apart != 0)
-      return add(height_, address(from, 0), rows_apart);
-    for (std::int64_t row = 0; row < height_; ++row) add(1, address(from, row), 0);
+      return add(height(), address(from, 0), rows_apart);
+    for (std::int64_t row = 0; row < height(); ++row) add(1, address(from, row), 0);
   }
 
   void reduce_pair(const command& c, const location& from) {
@@ -557,9 +537,9 @@ class tile_runner {
     std::byte* const first = column_accumulators_ + column * r.kernels->accumulator_bytes;
     double* const second = pair_.second + column;
     if (const std::int64_t rows_apart = pitch(from); rows_apart != 0)
-      return pair_.kernels->add(height_, width_, address(from, 0), rows_apart, walk_of_columns(c),
+      return pair_.kernels->add(height(), width_, address(from, 0), rows_apart, walk_of_columns(c),
                                 shifts, first, second);
-    for (std::int64_t row = 0; row < height_; ++row)
+    for (std::int64_t row = 0; row < height(); ++row)
       pair_.kernels->add(1, width_, address(from, row), 0, {}, shifts, first, second);
   }
 
@@ -570,16 +550,17 @@ class tile_runner {
         column_accumulators_ + static_cast<std::size_t>(column_) * r.kernels->accumulator_bytes;
     std::array<const void*, ir::region::max_leaves * column_block_rows> pointers;
     const auto count = static_cast<std::size_t>(c.operand_count);
-    const row_operands at = first_row(c, operands, height_);
+    const row_operands at = operands_at(c, operands, 0, height());
     // Operand by operand: of a row's few pointers compilers make a call of memcpy, which reads what
     // was only just written (sum(x y) over 20,000 rows of 16: 197 us so, 81 by operands).
-    for (std::int64_t first = 0; first < height_; first += column_block_rows) {
-      const std::int64_t rows = std::min(column_block_rows, height_ - first);
+    for (std::int64_t first = 0; first < height(); first += column_block_rows) {
+      const std::int64_t rows = std::min(column_block_rows, height() - first);
       for (std::size_t k = 0; k < count; ++k)
         for (std::int64_t row = 0; row < rows; ++row)
           pointers[static_cast<std::size_t>(row) * count + k] =
-              even_ ? static_cast<const std::byte*>(at.pointers[k]) + (first + row) * at.steps[k]
-                    : address(operands[k], first + row);
+              rows_.are_even()
+                  ? static_cast<const std::byte*>(at.pointers[k]) + (first + row) * at.steps[k]
+                  : address(operands[k], first + row);
       both(rows, width_, walk_of_columns(c), pointers.data(), to);
     }
   }
@@ -590,11 +571,10 @@ class tile_runner {
   std::byte* column_accumulators_ = nullptr;
   block_sums sums_;
   pair_memory pair_;
-  std::int64_t* offsets_;
+  row_walk rows_;
   std::array<external_block, most_products> external_;
-  shape_vector next_index_;
-  std::int64_t row_ = 0, height_ = 0, origin_ = 0, column_ = 0, width_ = 0;
-  bool even_ = true;  // the rows of the tile are equally far apart in every stream
+  bool are_whole_ = false;  // the rows at hand: what they are reduced to is a result
+  std::int64_t row_ = 0, origin_ = 0, column_ = 0, width_ = 0;
 };
 
 }  // namespace sinter::inline SINTER_ABI::exec

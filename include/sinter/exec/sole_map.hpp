@@ -29,9 +29,9 @@ class sole_map {
     const command& c = p.commands[0];
     is_one_row_ = !c.by_row && p.tile_rows > 1;
     const bool can_walk = !is_one_row_ || p.axes.outer.size() <= 1;
-    const bool is_sole = takes_modes(c) && can_walk && c.target.where == location::memory::stream &&
-                         c.target.extent == value_class::full &&
-                         std::ranges::all_of(p.operands_of(c), stays);
+    const bool is_sole =
+        takes_modes(c) && !c.by_run && can_walk && c.target.where == location::memory::stream &&
+        c.target.extent == value_class::full && std::ranges::all_of(p.operands_of(c), stays);
     if (!is_sole) return false;
     command_ = &c;
     outer_ = &p.axes.outer;

@@ -82,6 +82,9 @@ struct stream {
 
   // Are its columns neighbours?
   bool has_unit_step() const { return linear && step == 1; }
+  // Has it one element per run, that is for all columns along the last inner axis? (A factor per
+  // channel, in rows of several channels.)
+  bool is_one_per_run() const { return inner.size() == 2 && inner[0] != 0 && inner[1] == 0; }
 
   value_class extent() const {
     for (std::int64_t s : inner)
@@ -131,6 +134,7 @@ struct command {
   ir::op code{};
   dtype operand_type{};
   ir::run_mode mode{};         // map whose kernel has modes; map_reduce: what is fetched
+  bool by_run = false;         // a map by calls for each run, in which operands are single
   std::int64_t attribute = 0;  // random: the stream id
   const ir::instruction* fused = nullptr;
   const ir::custom_op* custom = nullptr;
@@ -308,6 +312,11 @@ inline bool walks_memory(const location& l) {
   return l.where == location::memory::stream && l.extent == value_class::full;
 }
 
+/// The same of a stream that has one element per run.
+inline bool is_one_per_run(const tile_program& p, const location& l) {
+  return walks_memory(l) && p.streams[static_cast<std::size_t>(l.index)].is_one_per_run();
+}
+
 /// Is leaf k of a region one value for a run of elements by its structure?
 inline bool is_scalar_leaf(const command& c, int k) {
   return c.fused != nullptr && c.fused->structure.is_scalar(k);
@@ -324,11 +333,19 @@ inline bool may_broadcast(const command& c) {
 inline std::uint16_t broadcast_operands(const tile_program& p, const command& c) {
   unsigned out = 0;
   if (!may_broadcast(c) || c.target.extent != value_class::full) return 0;
-  for (int k = 0; k < c.operand_count; ++k)
-    if (!is_scalar_leaf(c, k) &&
-        p.operands_of(c)[static_cast<std::size_t>(k)].extent != value_class::full)
+  for (int k = 0; k < c.operand_count; ++k) {
+    const location& l = p.operands_of(c)[static_cast<std::size_t>(k)];
+    if (!is_scalar_leaf(c, k) && (l.extent != value_class::full || is_one_per_run(p, l)))
       out |= 1u << k;
+  }
   return static_cast<std::uint16_t>(out);
+}
+/// Enters them into a map.
+inline void set_broadcast_operands(const tile_program& p, command& c) {
+  c.mode.single = broadcast_operands(p, c);
+  c.by_run = c.mode.single != 0 && std::ranges::any_of(p.operands_of(c), [&](const location& l) {
+               return is_one_per_run(p, l);
+             });
 }
 
 /// Of a map that runs no region: the name of its op, how many operands that takes, and the kernel,

@@ -212,7 +212,7 @@ void map_text(Text& t, Program& p, Command& c, const known_kernels& kernels) {
       if (!known) t.fail("there is no kernel of this map and this accumulator");
     }
   }
-  if constexpr (Text::reads) c.mode.single = broadcast_operands(p, c);
+  if constexpr (Text::reads) set_broadcast_operands(p, c);
   t.flag(", past the caches", c.mode.streaming);
   if constexpr (Text::reads) p.streaming = p.streaming || c.mode.streaming;
   fetched_text(t, c);

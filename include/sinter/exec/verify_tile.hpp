@@ -254,7 +254,8 @@ class tile_verifier {
       const bool scalar = is_scalar_leaf(c, k) || c.mode.is_single(k);
       const auto complain = [&](const char* what) { fail(operand_name(k) + what); };
       if (scalar) {
-        if (l.extent == value_class::full) complain("one value per element for a scalar");
+        if (l.extent == value_class::full && !is_one_per_run(p_, l))
+          complain("one value per element for a scalar");
         if (l.extent == value_class::row && extent == value_class::single)
           complain("one value per row for a single one");
         apart =
@@ -312,6 +313,9 @@ class tile_verifier {
     require((c.mode.single == 0 && !c.mode.streaming) || takes_modes(c), "kernel: has no modes");
     check_fetched(c);
     require(c.mode.single == broadcast_operands(p_, c), "mode: not as the operands say");
+    const auto is_by_run = [&](const location& l) { return is_one_per_run(p_, l); };
+    require(c.by_run == std::ranges::any_of(p_.operands_of(c), is_by_run),
+            "by run: not as the operands say");
     require(c.mode.single == 0 || may_broadcast(c),
             "kernel: takes no value per row for one per element");
     require(!c.mode.streaming ||
@@ -415,7 +419,8 @@ class tile_verifier {
         need(s.buffer >= 0, "positions are no memory");
         need(s.type == type, "a stream of another dtype");
         if (l.extent == value_class::full)
-          need(s.has_unit_step(), "the stream's elements do not lie side by side");
+          need(s.has_unit_step() || s.is_one_per_run(),
+               "the stream's elements do not lie side by side");
         else if (l.extent == value_class::row)
           need(s.extent() != value_class::full || p_.axes.columns <= 1,
                "the stream has a value per element");
