@@ -143,6 +143,17 @@ TEST_CASE("a group norm goes from channel to channel") {
   }
 }
 
+// Rows of planes, then columns of images: elements that lie apart are dearer than those.
+TEST_CASE("moments of channels go by planes") {
+  auto moments = sn::fuse([](auto x) {
+    return sn::outputs(sn::mean(x, {0, 2, 3}), sn::var(x, {0, 2, 3}));
+  });
+  CHECK(says(moments.explain(images(32, 64, 28, 28)), "rows of the last 2 axes"));
+  auto sums = sn::fuse([](auto x) { return sn::sum(x, 0); });
+  CHECK(says(sums.explain(sn::tensor<float, 2>(5000, 1)), "tiles over [s0, 1]"));
+  CHECK(says(sums.explain(sn::tensor<float, 2>(5000, 2)), "columns over"));
+}
+
 TEST_CASE("gradients of a group norm follow from the sums of its channels") {
   const auto norm = [](auto x, auto derivative, auto scale, auto shift) {
     const auto y = sn::group_norm(x, 2, scale, shift);

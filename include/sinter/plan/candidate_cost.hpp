@@ -117,9 +117,7 @@ class candidate_cost {
         if (c.pair.any()) work += pair_work(c);
         break;
       case nest_kind::tile:
-        if (c.reordered)
-          work += 4 * machine_.strided_element *
-                  g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
+        if (c.reordered) work += reordering_work(c);
         work += row_overhead(c);
         for (const summed_value& s : c.sums)
           work += micro_work(ir::op::reduce_sum, g_[s.sum].type, machine_) * g_[s.of].elements;
@@ -165,6 +163,14 @@ class candidate_cost {
           g_.extent(g_[leaf].shape.back()) < short_row)
         work += machine_.row * rows_of(leaf);
     return work;
+  }
+
+  // Of a reduction over axes that are not the last: its elements lie apart.
+  double reordering_work(const candidate& c) const {
+    const form& f = g_[c.root].forms[static_cast<std::size_t>(c.form)];
+    const value_class& of = g_[f.operands[0]];
+    if (are_last_but_units(g_.payload(f).attributes[0], of.shape)) return 0;
+    return 4 * machine_.strided_element * of.elements;
   }
 
   double rows_of(int value) const {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <optional>
 #include <ranges>
@@ -27,6 +28,15 @@ inline bool is_row_of(const ir::symbolic_shape& row, const ir::symbolic_shape& s
   const std::size_t outer = space.size() - static_cast<std::size_t>(axes);
   for (std::size_t i = 0; i < space.size(); ++i)
     if (!(row[i] == (i < outer ? space[i] : ir::dim(1)))) return false;
+  return true;
+}
+
+// Are the axes of the mask the last ones, but for axes of one element?
+inline bool are_last_but_units(std::int64_t mask, const ir::symbolic_shape& shape) {
+  const int first = std::countr_zero(static_cast<std::uint64_t>(mask));
+  for (int axis = first; axis < static_cast<int>(shape.size()); ++axis)
+    if (!ir::has_axis(mask, axis) && !(shape[static_cast<std::size_t>(axis)] == ir::dim(1)))
+      return false;
   return true;
 }
 
