@@ -55,6 +55,17 @@ inline std::vector<rule_case> part_cases() {
          return sides{concat({unary(op::relu, x), unary(op::relu, y), unary(op::relu, z)}, 0),
                       unary(op::relu, concat({x, y, z}, 0))};
        }},
+      {"unary-of-concat",
+       [](g&, value x, value y) {
+         return sides{unary(op::exp, concat({x, y}, 1)),
+                      concat({unary(op::exp, x), unary(op::exp, y)}, 1)};
+       }},
+      {"unary-of-concat",
+       [](g& c, value x, value y) {
+         const value z = c.arg({c.b, c.n});
+         return sides{unary(op::relu, concat({x, y, z}, 0)),
+                      concat({unary(op::relu, x), unary(op::relu, y), unary(op::relu, z)}, 0)};
+       }},
       {"permute-concat",
        [](g&, value x, value y) {
          return sides{transpose(concat({x, y}, 1)), concat({transpose(x), transpose(y)}, 0)};

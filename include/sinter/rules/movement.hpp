@@ -23,10 +23,14 @@ void append_unary_rules_of(rule_table& out) {
   const auto applied = [&](std::string_view operand) {
     return "(" + name + " " + std::string(operand) + ")";
   };
-  const std::string two = "(concat[?p] " + applied("?a") + " " + applied("?b");
-  out.push_back({"concat-of-unary", improve, exact, two + ")", concat_of_unary<Code, 2>});
-  out.push_back({"concat-of-unary", improve, exact, two + " " + applied("?c") + ")",
+  // In one pass over what is put together, or where each part is put.
+  const std::string whole = "(" + name + " (concat[?p] ?a ?b",
+                    parts = "(concat[?p] " + applied("?a") + " " + applied("?b");
+  out.push_back({"concat-of-unary", improve, exact, parts + ")", concat_of_unary<Code, 2>});
+  out.push_back({"concat-of-unary", improve, exact, parts + " " + applied("?c") + ")",
                  concat_of_unary<Code, 3>});
+  out.push_back({"unary-of-concat", improve, exact, whole + "))", unary_of_concat<Code, 2>});
+  out.push_back({"unary-of-concat", improve, exact, whole + " ?c))", unary_of_concat<Code, 3>});
   // What constant folding does not evaluate has no fill value (rules/fold.hpp).
   if constexpr (Code == op::neg || Code == op::abs || Code == op::relu || Code == op::sqrt ||
                 Code == op::floor || Code == op::ceil || Code == op::round || Code == op::sign)

@@ -54,6 +54,14 @@ std::optional<class_id> concat_of_unary(tensor_egraph& graph, const tensor_match
   const ir::value whole = ir::concat(parts, static_cast<int>(side.attribute("?p")));
   return side.finish(ir::unary(Code, whole));
 }
+// (op (concat[?p] ?a ?b...)): the op of each part, where it is put.
+template <op Code, int Parts>
+std::optional<class_id> unary_of_concat(tensor_egraph& graph, const tensor_match& m) {
+  right_side side(graph, m);
+  std::array<ir::value, std::size_t{Parts}> parts;
+  for (std::size_t i = 0; i < Parts; ++i) parts[i] = ir::unary(Code, side[part_names[i]]);
+  return side.finish(ir::concat(parts, static_cast<int>(side.attribute("?p"))));
+}
 
 // (permute[?p] (concat[?q] ?a ?b...)), and flip, which also turns the order of the parts round.
 template <int Parts>
