@@ -11,6 +11,7 @@
 
 #include <sinter/exec/elementwise.hpp>
 #include <sinter/exec/fetch_ahead.hpp>
+#include <sinter/exec/partial.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
 
@@ -123,6 +124,17 @@ template <ir::region R>
 #pragma GCC unroll 12
   for (std::size_t k = 0; k < R.leaf_count; ++k)
     if (!R.is_scalar(k) && mode.is_fetched(k)) lines.add(leaf[k] + begin, mode.bytes_ahead());
+}
+
+// What is left of a row, `count` elements from `begin` on, and ones behind them.
+template <ir::region R>
+[[gnu::always_inline]] inline void load_rests(region_values<R, 1>& values,
+                                              const leaf_pointers<R>& leaf, std::int64_t begin,
+                                              std::int64_t count) {
+  using T = region_type<R>;
+#pragma GCC unroll 12
+  for (std::size_t k = 0; k < R.leaf_count; ++k)
+    if (!R.is_scalar(k)) values.number[k][0] = load_part<T>(leaf[k] + begin, count, T(1));
 }
 
 // All nodes, of leaves that are loaded. Here as above, loops with a request to unroll them (four

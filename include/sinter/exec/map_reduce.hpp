@@ -79,10 +79,7 @@ template <monoid M, ir::region R, class Beside>
   if (rest != 0) {
     region_values<R, 1> values;
     load_scalars<R, 1>(values, leaf);
-#pragma GCC unroll 12
-    for (std::size_t k = 0; k < R.leaf_count; ++k)
-      if (!R.is_scalar(k))
-        values.number[k][0] = load_part<T>(leaf[k] + whole * lanes<T>, rest, T(1));
+    load_rests<R>(values, leaf, whole * lanes<T>, rest);
     evaluate_nodes<R, 1>(values);
     const simd<T> x = results_of(values)[0];
     if (out != nullptr) store_part<T>(out + whole * lanes<T>, rest, x);

@@ -40,9 +40,7 @@ template <monoid M, ir::region R, class T>
   region_values<R, 1> values;
   load_scalars<R, 1>(values, leaf);
   for (; j < columns; j += lanes<T>) {
-#pragma GCC unroll 12
-    for (std::size_t k = 0; k < R.leaf_count; ++k)
-      if (!R.is_scalar(k)) values.number[k][0] = load_part<T>(leaf[k] + j, columns - j, T(1));
+    load_rests<R>(values, leaf, j, columns - j);
     evaluate_nodes<R, 1>(values);
     store<T>(partial + j, combine<M>(load<T>(partial + j), results_of(values)[0]));
   }

@@ -104,9 +104,7 @@ void overlapped_map_kernel(std::int64_t n, ir::run_mode mode, const void* const*
   const auto evaluate_until = [&](std::int64_t end) {
     for (std::int64_t count; i < end; i += count) {
       count = std::min<std::int64_t>(lanes<T>, end - i);
-#pragma GCC unroll 12
-      for (std::size_t k = 0; k < R.leaf_count; ++k)
-        if (!R.is_scalar(k)) single.number[k][0] = load_part<T>(leaf[k] + i, count, T(1));
+      detail::load_rests<R>(single, leaf, i, count);
       detail::evaluate_nodes<R, 1>(single);
       store_some<T>(out + i, count, detail::results_of(single)[0], past.contains(i));
     }

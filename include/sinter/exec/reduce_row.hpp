@@ -287,6 +287,7 @@ class rows_of_register {
   static constexpr int count = lanes<T>;
   // Rows of so many elements and more have several accumulators each.
   static constexpr std::int64_t several_accumulators = 4 * lanes<T>;
+
   [[gnu::always_inline]] rows_of_register(std::int64_t n, const std::byte* x, std::int64_t step)
       : n_(n), x_(x), step_(step) {}
 
@@ -388,20 +389,28 @@ inline constexpr std::int64_t most_side_by_side =
     register_count < 32 ? (loses_nan<M> ? 16 : 24) : (loses_nan<M> ? 4 : 8);
 static_assert(most_side_by_side<monoid::sum> <= reduce_block, "a row is one block");
 
-// Such rows, of four registers and more, in a function of its own, as the one above.
-template <monoid M, Floating T>
-[[gnu::noinline]] void reduce_rows_by_fours(const rows_of_register<T>& rows, simd<T>* to) {
-  const auto add = [](simd<T> a, simd<T> b) { return combine<M>(a, b); };
+// reduce(f), where f combines two registers: as numbers, and if there was NaN among them once more,
+// so that it stays.
+template <monoid M, Floating T, class Reduce>
+[[gnu::always_inline]] inline void reduce_looking_for_nan(Reduce reduce) {
   if constexpr (loses_nan<M>) {
     simd_mask<T> numbers = are_numbers<T>(simd<T>(T(0)), simd<T>(T(0)));
-    rows.reduce_by_fours(to, identity_of<M, T>(), [&](simd<T> a, simd<T> b) {
+    reduce([&](simd<T> a, simd<T> b) {
       numbers = numbers & are_numbers<T>(a, b);
       return combine_numbers<M, T>(a, b);
     });
     if (xsimd::all(numbers)) [[likely]]
       return;
   }
-  rows.reduce_by_fours(to, identity_of<M, T>(), add);
+  reduce([](simd<T> a, simd<T> b) { return combine<M>(a, b); });
+}
+
+// Such rows, of four registers and more, in a function of its own, as the one above.
+template <monoid M, Floating T>
+[[gnu::noinline]] void reduce_rows_by_fours(const rows_of_register<T>& rows, simd<T>* to) {
+  reduce_looking_for_nan<M, T>([&](auto f) __attribute__((always_inline)) {
+    rows.reduce_by_fours(to, identity_of<M, T>(), f);
+  });
 }
 
 // Their lanes are combined together.
@@ -420,16 +429,10 @@ void reduce_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t ro
     else
       for (int i = 0; i < rows.count; ++i)
         row[place_of_lane<T>(i)] = reduce_to_register<M>(n, rows[i]);
-  } else if constexpr (loses_nan<M>) {
-    simd_mask<T> numbers = are_numbers<T>(simd<T>(T(0)), simd<T>(T(0)));
-    rows.reduce(row, identity_of<M, T>(), [&](simd<T> a, simd<T> b) {
-      numbers = numbers & are_numbers<T>(a, b);
-      return add_numbers(a, b);
-    });
-    if (!xsimd::all(numbers)) [[unlikely]]
-      rows.reduce(row, identity_of<M, T>(), add);
   } else {
-    rows.reduce(row, identity_of<M, T>(), add);
+    reduce_looking_for_nan<M, T>([&](auto f) __attribute__((always_inline)) {
+      rows.reduce(row, identity_of<M, T>(), f);
+    });
   }
   const auto reduced = [&] {
     if constexpr (loses_nan<M>) {
