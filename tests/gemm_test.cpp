@@ -116,7 +116,7 @@ TEST_CASE_TEMPLATE("products of every kind of shape", T, float, double) {
     check_shape<T>(70, 150, k);
     check_shape<T>(131, 128, k);
   }
-  for (const std::int64_t m : {8, 12, 24, 40}) check_shape<T>(m, 200, 150);
+  for (const std::int64_t m : {8, 12, 24, 40, 128}) check_shape<T>(m, 200, 150);
   for (const std::int64_t m : {3, 6, 7, 11, 31}) {  // the last rows fill no tile
     check_shape<T>(m, 203, 600);
     check_shape<T>(m, 50, 64);
@@ -231,7 +231,7 @@ TEST_CASE_TEMPLATE("rows in each other's way in L1 give the same bits", T, float
   using exec::detail::placement;
   const std::int64_t ldb = 4096 / static_cast<std::int64_t>(sizeof(T)), most = 400;
   const std::vector<T> b = some_values<T>(most * ldb, 2);
-  for (const std::int64_t m : {0, 1, 5, 23, 24, 37, 64})
+  for (const std::int64_t m : {0, 1, 5, 8, 11, 23, 24, 37, 64})
     for (const std::int64_t n : {1, 8, 24, 59, 100})
       for (const std::int64_t k : {0, 1, 64, 193, 400})
         for (const bool add : {false, true}) {
@@ -239,16 +239,23 @@ TEST_CASE_TEMPLATE("rows in each other's way in L1 give the same bits", T, float
           CAPTURE(n);
           CAPTURE(k);
           const std::vector<T> a = some_values<T>(m * k + 1, 1);
-          const auto product = [&](placement rows) {
-            std::vector<T> c = some_values<T>(m * n + 1, 3);
-            exec::multiply_in_place<T>(m, n, k, {a.data(), k, 1}, b.data(), ldb, {c.data(), n, add},
-                                       rows);
-            return c;
-          };
-          const std::vector<T> expected = product(placement::many_places);
-          for (const placement rows : {placement::two_places, placement::one_place})
-            CHECK(std::memcmp(product(rows).data(), expected.data(), expected.size() * sizeof(T)) ==
-                  0);
+          for (const bool few : {false, true}) {
+            CAPTURE(few);
+            const auto product = [&](placement rows) {
+              std::vector<T> c = some_values<T>(m * n + 1, 3);
+              const exec::detail::placed_matrix<T> left{a.data(), k, 1};
+              const exec::detail::tile_target<T> to{c.data(), n, add};
+              if (few)
+                exec::multiply_few_rows<T>(m, n, k, left, b.data(), ldb, to, rows);
+              else
+                exec::multiply_in_place<T>(m, n, k, left, b.data(), ldb, to, rows);
+              return c;
+            };
+            const std::vector<T> expected = product(placement::many_places);
+            for (const placement rows : {placement::two_places, placement::one_place})
+              CHECK(std::memcmp(product(rows).data(), expected.data(),
+                                expected.size() * sizeof(T)) == 0);
+          }
         }
 }
 

@@ -10,65 +10,12 @@
 
 #include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/product_tile.hpp>
-#include <sinter/support/cache_lines.hpp>
+#include <sinter/exec/strip_columns.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
-
-// Is what a strip has in a row of B no whole number of lines?
-template <Floating T>
-inline constexpr bool strips_share_lines =
-    tile_columns<T> * std::int64_t{sizeof(T)} % std::int64_t{line_bytes} != 0;
-
-/// A block of B, fetched `ahead` elements before it is needed: its rows lie far apart, and no
-/// prefetcher of the hardware follows over the end of a page. Of the last register of columns
-/// `rest` lanes are read.
-template <Floating T, bool Whole>
-struct placed_columns {
-  const T* from;
-  std::int64_t stride, ahead, rest;
-
-  placed_columns part(std::int64_t, std::int64_t) const { return *this; }
-  [[gnu::always_inline]] simd<T> operator()(std::int64_t p, int w, bool last) const {
-    const T* const at = from + p * stride + w * lanes<T>;
-    __builtin_prefetch(at + ahead);
-    return Whole || !last ? load<T>(at) : load_part<T>(at, rest, T(0));
-  }
-};
-
-/// What a row of a strip asks for of the block to come: all registers of one strip; those of two,
-/// every other row for the second's; or one of the lines of two, the rows taking turns.
-enum class asking : std::uint8_t { strip, pair_by_strips, pair_by_lines };
-
-/// The same of whole registers of a matrix that passes once, block by block. Rows of the block to
-/// come, from `next` on, come into L2 meanwhile: one for 2^slowness of this one's.
-template <Floating T, asking Asking>
-struct passing_columns {
-  const T* from;
-  const T* next;
-  std::int64_t stride;
-  int slowness;
-
-  // For rows from i on. Where there are more groups of rows than parts, some fetch again.
-  passing_columns part(std::int64_t i, std::int64_t depth) const {
-    constexpr int pairs = Asking != asking::strip;
-    const std::int64_t part = i / tile_rows & ((std::int64_t{1} << (slowness - pairs)) - 1);
-    return {from, next + part * (depth >> slowness) * stride, stride, slowness};
-  }
-  [[gnu::always_inline]] simd<T> operator()(std::int64_t p, int w, bool) const {
-    constexpr int read = 0, into_second_level = 2;
-    const T* const row = next + (p >> slowness) * stride;
-    if constexpr (Asking == asking::pair_by_lines) {
-      constexpr std::int64_t line = line_bytes / sizeof(T);
-      if (w == 0) __builtin_prefetch(row + (p & 3) * line, read, into_second_level);
-    } else {
-      const std::int64_t strip = Asking == asking::strip ? 0 : (p & 1) * tile_columns<T>;
-      __builtin_prefetch(row + strip + w * lanes<T>, read, into_second_level);
-    }
-    return load<T>(from + p * stride + w * lanes<T>);
-  }
-};
 
 // Rows [i, m): as many at a time as registers allow, then half as many, and so on. All of them
 // together fetch the block to come, each its part: the first alone would wait for memory, and the
@@ -142,48 +89,70 @@ class last_rows {
   alignas(64) T rows_[static_cast<std::size_t>(tile_rows * most_depth)];
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// Rows of B that stay in L1 while all rows of A pass, unless they are in each other's way there.
 inline constexpr std::int64_t in_place_depth = 192;
 
-/// How many places in L1, where an address goes by its place in 4 KiB, all rows of B have. There
-/// are 8 lines for each on Zen 3 and 4: of rows that have one place, or two, those that are fetched
-/// drive out those that are needed next. (GFLOP/s on a Zen 4 with AVX2, [64,256] by 64 columns of
-/// rows of 512 elements, fetched 8 and 3 rows ahead: 62 and 83; of rows of 1024, fetched 8 and 3
-/// rows ahead and not at all, and copied: 32, 41, 52 and 73, 16 rows 32, 40, 53 and 50. Of rows of
-/// 1000 86. A Xeon, with 12 lines for each, loses nothing.)
-enum class placement : std::uint8_t { many_places, two_places, one_place };
-
+/// All rows of A by strips of a block of B's rows.
 template <Floating T>
-placement placement_of(std::int64_t stride) {
-  const std::int64_t bytes = stride * std::int64_t{sizeof(T)};
-  if (this_family() != processor_family::amd_19h || bytes % 2048 != 0)
-    return placement::many_places;
-  return bytes % 4096 == 0 ? placement::one_place : placement::two_places;
-}
+class strips_of_block {
+ public:
+  /// Precondition: `keeps` says that there are two tiles of rows and more.
+  strips_of_block(std::int64_t m, std::int64_t k, placed_matrix<T> a, tile_target<T> c, bool keeps)
+      : a_(a), c_(c), last_(m, k), keeps_(keeps) {}
 
-inline std::int64_t rows_ahead_of(placement p) {
-  return p == placement::many_places ? 8 : p == placement::two_places ? 3 : 0;
-}
+  /// The block of rows [p, p + depth).
+  void enter(std::int64_t p, std::int64_t depth) {
+    p_ = p;
+    depth_ = depth;
+    last_.take(a_, p, depth);
+  }
 
-/// Rows of A for which strips of B that have one place are copied.
-inline constexpr std::int64_t least_rows_of_copied = 24;
+  /// The strip of W registers from column j on.
+  template <int W, class Columns>
+  [[gnu::always_inline]] void multiply(std::int64_t j, const Columns& columns, std::int64_t rest) {
+    multiply_rest<W>(0, j, columns, rest);
+  }
 
-/// A strip of `depth` rows of B, one behind the other, in `room`.
-template <int W, Floating T>
-placed_columns<T, true> copy_strip(std::int64_t depth, const T* from, std::int64_t stride,
-                                   T* room) {
-  constexpr std::int64_t width = W * lanes<T>, ahead = 16;
-  for (std::int64_t p = 0; p < depth; ++p, from += stride)
-    for (int w = 0; w < W; ++w) {
-      __builtin_prefetch(from + ahead * stride + w * lanes<T>);
-      store<T>(room + p * width + w * lanes<T>, load<T>(from + w * lanes<T>));
-    }
-  return {room, width, 0, lanes<T>};
-}
+  /// The same of whole registers, which the first rows keep for the others if they are asked to.
+  template <int W, class Columns>
+  [[gnu::always_inline]] void multiply_whole(std::int64_t j, const Columns& columns) {
+    if (!keeps_) return multiply_rest<W>(0, j, columns, lanes<T>);
+    const kept_columns<W, T, Columns> kept{columns.part(0, depth_), room_};
+    multiply_tile<tile_rows, W>(depth_, a_.from_column(p_), kept, target(j), lanes<T>);
+    multiply_rest<W>(tile_rows, j, from_room<W, T>(columns, room_), lanes<T>);
+  }
+
+ private:
+  tile_target<T> target(std::int64_t j) const { return {c_.to + j, c_.stride, c_.add || p_ > 0}; }
+
+  template <int W, class Columns>
+  [[gnu::always_inline]] void multiply_rest(std::int64_t first, std::int64_t j,
+                                            const Columns& columns, std::int64_t rest) {
+    multiply_rows<tile_rows, W>(first, last_.first(), depth_, a_.from_column(p_), columns,
+                                target(j), rest);
+    last_.template multiply<W>(depth_, columns, target(j), rest);
+  }
+
+  placed_matrix<T> a_;
+  tile_target<T> c_;
+  std::int64_t p_ = 0, depth_ = 0;
+  last_rows<T> last_;
+  bool keeps_;
+  alignas(64) T room_[static_cast<std::size_t>(last_rows<T>::most_depth * tile_columns<T>)];
+};
+
+/// So many rows of A and more keep strips of a B whose rows have one place in L1, where all others
+/// would have to read them from L2 again. (GFLOP/s of one thread of a Zen 3, 8, 16 and 32 rows by
+/// [768,2048]: 68, 79 and 86, which reach 60, 63 and 64 if they do.)
+template <Floating T>
+inline constexpr std::int64_t least_rows_of_one_place = strips_share_lines<T> ? 2 * tile_rows : 24;
+/// Of two places: 16 rows by 64 columns of [64,512] take 1.05 of the time with the copy.
+inline constexpr std::int64_t least_rows_of_two_places = 24;
+/// Of others, of which the rows behind the first need not ask for lines: [512,512] by 64 columns
+/// 69 instead of 59 on the Zen 3, [128,128] by 128 98 instead of 90, by [256,1000] 95 instead of
+/// 94; a Xeon with AVX-512 176 and 156, 178 and 166, as many for rows of 640 and 1000, 32 rows by
+/// [64,64] 172 and 174.
+inline constexpr std::int64_t least_rows_of_any_place = 48;
 
 }  // namespace detail
 
@@ -196,25 +165,21 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
                        detail::placement rows) {
   constexpr std::int64_t most_depth = detail::in_place_depth;
   const std::int64_t ahead = detail::rows_ahead_of(rows) * ldb;
-  const bool copies = rows == detail::placement::one_place && m >= detail::least_rows_of_copied;
-  alignas(64) T room[static_cast<std::size_t>(most_depth * detail::tile_columns<T>)];
-  detail::last_rows<T> last(m, k);
+  const std::int64_t keeping =
+      rows == detail::placement::one_place    ? detail::least_rows_of_one_place<T>
+      : rows == detail::placement::two_places ? detail::least_rows_of_two_places
+                                              : detail::least_rows_of_any_place;
+  detail::strips_of_block<T> strips(m, k, a, c, m >= keeping);
   for (std::int64_t p = 0; p < k; p += most_depth) {
-    const std::int64_t depth = std::min(most_depth, k - p);
-    last.take(a, p, depth);
+    strips.enter(p, std::min(most_depth, k - p));
     detail::for_each_strip<T, true>(n, [&]<int W>(std::int64_t j, std::int64_t rest) {
-      const auto multiply = [&](const auto& right) {
-        const detail::tile_target<T> to{c.to + j, c.stride, c.add || p > 0};
-        detail::multiply_rows<detail::tile_rows, W>(0, last.first(), depth, a.from_column(p), right,
-                                                    to, rest);
-        last.template multiply<W>(depth, right, to, rest);
-      };
       const T* const from = b + p * ldb + j;
       if (rest != lanes<T>)
-        multiply(detail::placed_columns<T, false>{from, ldb, ahead, rest});
+        strips.template multiply<W>(j, detail::placed_columns<T, false>{from, ldb, ahead, rest},
+                                    rest);
       else
-        multiply(copies ? detail::copy_strip<W>(depth, from, ldb, room)
-                        : detail::placed_columns<T, true>{from, ldb, ahead, rest});
+        strips.template multiply_whole<W>(j,
+                                          detail::placed_columns<T, true>{from, ldb, ahead, rest});
     });
   }
 }
@@ -238,6 +203,14 @@ std::int64_t few_rows_depth() {
   return detail::strips_share_lines<T> ? 192 : detail::last_rows<T>::most_depth;
 }
 
+/// Rows up to which they pass any B so rather than having it packed. Beyond 32 it pays with
+/// registers of 64 bytes, where packing takes as long as the multiply-adds of 16 rows: parts of the
+/// time on a Xeon, 33 and 64 rows by [768,3072] 0.72 and 0.78, 64 by two [768,2048] 0.8, by
+/// [768,768] and [3072,768] 0.9 to 1; 96 and 128 rows 0.8 to 1.06. A Zen 3 takes 0.95 to 0.98 with
+/// 48 and 64 rows, and 1.02 to 1.25 while others use its core, and L1 with it.
+inline constexpr std::int64_t most_passing_rows =
+    sizeof(simd<float>) >= 64 ? 64 : planning::most_few_rows;
+
 /// Do few rows fetch two strips at once? One of AVX2 has 96 bytes in each row of B, a line and a
 /// half, and memory is slow to give lines one by one. Zen 3, from memory, in turns: 16 rows by
 /// [768,2048] 38 and 50 GFLOP/s instead of 29 and 40, 8 rows 25 and 32 instead of 20 and 25, and as
@@ -255,27 +228,27 @@ bool fetches_pairs_of_strips() {
 /// one beside it, before the next one does. (16 rows by three matrices of [768,768], which come
 /// from L3 of a Xeon, take 520 instead of 720 µs by hand, 8 rows 390 instead of 560: strips down
 /// all of B begin a new page with every second row.) Summed up in order, in blocks of
-/// few_rows_depth<T>().
+/// few_rows_depth<T>(). `rows` as above.
 template <Floating T>
 void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::placed_matrix<T> a,
-                       const T* b, std::int64_t ldb, detail::tile_target<T> c) {
+                       const T* b, std::int64_t ldb, detail::tile_target<T> c,
+                       detail::placement rows) {
   const std::int64_t most_depth = few_rows_depth<T>();
-  detail::last_rows<T> last(m, k);
   const std::int64_t groups = std::max<std::int64_t>(1, m / detail::tile_rows);
   const int slowness = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(groups))) - 1;
-  const std::int64_t ahead = detail::rows_ahead_of(detail::placement_of<T>(ldb)) * ldb;
+  const std::int64_t ahead = detail::rows_ahead_of(rows) * ldb;
   const bool pairs = fetches_pairs_of_strips<T>();
+  // With AVX2 the rest gains, too: 32 rows by [768,768] reach 89 GFLOP/s instead of 82, by
+  // [768,1000] 88 instead of 86.
+  const bool keeps = rows != detail::placement::many_places
+                         ? m >= detail::least_rows_of_one_place<T>
+                         : pairs && m >= 24;
+  detail::strips_of_block<T> strips(m, k, a, c, keeps);
   using enum detail::asking;
   for (std::int64_t p = 0; p < k; p += most_depth) {
     const std::int64_t depth = std::min(most_depth, k - p);
-    last.take(a, p, depth);
+    strips.enter(p, depth);
     detail::for_each_strip<T, true>(n, [&]<int W>(std::int64_t j, std::int64_t rest) {
-      const auto multiply = [&](const auto& right) {
-        const detail::tile_target<T> to{c.to + j, c.stride, c.add || p > 0};
-        detail::multiply_rows<detail::tile_rows, W>(0, last.first(), depth, a.from_column(p), right,
-                                                    to, rest);
-        last.template multiply<W>(depth, right, to, rest);
-      };
       constexpr std::int64_t width = W * lanes<T>;
       const T* const from = b + p * ldb + j;
       // What lies behind this strip, or this pair of strips: the beginning of the next block there
@@ -284,20 +257,30 @@ void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
         return column < n ? b + p * ldb + column : b + (p + depth) * ldb;
       };
       if (rest != lanes<T>)
-        return multiply(detail::placed_columns<T, false>{from, ldb, ahead, rest});
+        return strips.template multiply<W>(
+            j, detail::placed_columns<T, false>{from, ldb, ahead, rest}, rest);
       if constexpr (W == detail::tile_registers && detail::strips_share_lines<T>) {
         if (pairs) {
           const std::int64_t second = j / width & 1;  // fetches the other half of the rows
           const T* const next = behind(j + (2 - second) * width) + second * (depth / 2) * ldb;
           // Their three lines want four rows for each to come.
           if (slowness == 0)
-            return multiply(detail::passing_columns<T, pair_by_strips>{from, next, ldb, 1});
-          return multiply(detail::passing_columns<T, pair_by_lines>{from, next, ldb, slowness + 1});
+            return strips.template multiply_whole<W>(
+                j, detail::passing_columns<T, pair_by_strips>{from, next, ldb, 1});
+          return strips.template multiply_whole<W>(
+              j, detail::passing_columns<T, pair_by_lines>{from, next, ldb, slowness + 1});
         }
       }
-      multiply(detail::passing_columns<T, strip>{from, behind(j + width), ldb, slowness});
+      strips.template multiply_whole<W>(
+          j, detail::passing_columns<T, strip>{from, behind(j + width), ldb, slowness});
     });
   }
+}
+
+template <Floating T>
+void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::placed_matrix<T> a,
+                       const T* b, std::int64_t ldb, detail::tile_target<T> c) {
+  multiply_few_rows<T>(m, n, k, a, b, ldb, c, detail::placement_of<T>(ldb));
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec

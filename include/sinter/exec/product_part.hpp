@@ -80,9 +80,10 @@ class product_part {
   /// row.
   std::int64_t most_beside() const {
     using enum planning::product_reading;
-    const bool few = std::ranges::all_of(right_, [&](const right_operand& b) {
-      return b.reading() == few_rows || (b.reading() == dots && m_ <= planning::most_few_rows);
-    });
+    const bool few =
+        m_ <= planning::most_few_rows && std::ranges::all_of(right_, [](const right_operand& b) {
+          return b.reading() == few_rows || b.reading() == dots;
+        });
     return few ? grid_.column_count : 1;
   }
   /// Columns of a block, but for the last one.
@@ -118,8 +119,7 @@ class product_part {
     m_ = m;
     k_ = k;
     grid_ = {std::max<std::int64_t>(1, m), columns, 1,
-             std::max<std::int64_t>(1, planning::pieces_of(n_, columns)),
-             gemm_column_unit};
+             std::max<std::int64_t>(1, planning::pieces_of(n_, columns)), gemm_column_unit};
     detail::require_step(nest_->inner_axes == 0, *nest_, "rows of a product that is cut are whole");
   }
   /// Blocks of at most this many rows.

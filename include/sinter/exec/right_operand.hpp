@@ -35,7 +35,8 @@ class right_operand {
     reading_ =
         stored_->is_gathered()
             ? planning::reading_of_gathered(m, columns_, depth, left.transposed(), stored_->runs())
-            : planning::reading_of(m, columns_, depth, left.transposed(), stored_->transposed());
+            : planning::reading_of(m, columns_, depth, left.transposed(), stored_->transposed(),
+                                   most_passing_rows);
   }
   /// See matrix_product.
   planning::product_reading reading() const { return reading_; }

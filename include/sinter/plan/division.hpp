@@ -125,10 +125,9 @@ constexpr std::int64_t computed_columns(std::int64_t n, dtype type) {
 }
 
 /// Sides of a product up to which packing the other operand costs more than it saves. At most
-/// `most_few_rows` pass any right side block by block; more than these, one that stays in L2 (2^18
+/// `most_few_rows` pass any right side block by block, more than these one that stays in L2 (2^18
 /// elements, 1 MB of f32). With AVX-512 on a Xeon 64 rows by [512,512] take 0.96 of the time of
-/// packed ones so, 0.90 of that of few rows; 64 rows by [768,3072] 1.27 and 1.21 times the time of
-/// packed ones, 32 rows 1.17 and 0.94; with AVX2 few rows are ahead up to 24.
+/// packed ones so, 0.90 of that of few rows; with AVX2 few rows are ahead up to 24.
 inline constexpr std::int64_t most_few_rows = 32, in_place_rows = 64, in_place_columns = 128,
                               in_place_elements = std::int64_t{1} << 18;
 
@@ -141,9 +140,11 @@ enum class product_reading : std::uint8_t { packed, in_place, few_rows, dots };
 /// of it, to pack an element of the other side as long as 10 products of it: of [64,64] stored
 /// transposed 4 rows take 0.36 µs instead of 0.43, 8 rows 0.61 instead of 0.55, of [768,768] 2 rows
 /// 23 instead of 62, 8 rows 45 instead of 88, 32 rows 184 instead of 192 (Zen 5; with AVX2 as
-/// long).
+/// long). At most `most_passing` rows pass a right side that does not stay in L2, if the left one
+/// is not transposed.
 constexpr product_reading reading_of(std::int64_t rows, std::int64_t columns, std::int64_t depth,
-                                     bool transposed_left, bool transposed_right) {
+                                     bool transposed_left, bool transposed_right,
+                                     std::int64_t most_passing = most_few_rows) {
   using enum product_reading;
   if (columns == 1) return in_place;
   if (transposed_right) {
@@ -155,7 +156,8 @@ constexpr product_reading reading_of(std::int64_t rows, std::int64_t columns, st
   if (columns <= in_place_columns) return in_place;
   if (rows <= most_few_rows) return few_rows;
   const bool stays_near = columns <= in_place_elements / std::max<std::int64_t>(1, depth);
-  return rows <= in_place_rows && stays_near ? in_place : packed;
+  if (rows <= in_place_rows && stays_near) return in_place;
+  return rows <= most_passing && !transposed_left ? few_rows : packed;
 }
 
 /// How many elements of a gathered right side lie one behind the other, along its columns (every
