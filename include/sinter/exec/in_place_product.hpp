@@ -141,18 +141,19 @@ class strips_of_block {
   alignas(64) T room_[static_cast<std::size_t>(last_rows<T>::most_depth * tile_columns<T>)];
 };
 
-/// So many rows of A and more keep strips of a B whose rows have one place in L1, where all others
-/// would have to read them from L2 again. (GFLOP/s of one thread of a Zen 3, 8, 16 and 32 rows by
-/// [768,2048]: 68, 79 and 86, which reach 60, 63 and 64 if they do.)
+/// From how many rows of A on do the first ones keep strips of B, whose rows have so many places in
+/// L1, for the others? Of one place the others would read them from L2 again: 8, 16 and 32 rows by
+/// [768,2048] reach 68, 79 and 86 GFLOP/s on one thread of a Zen 3, and 60, 63 and 64 if they do.
+/// Of two 16 rows by 64 columns of [64,512] take 1.05 of the time with the copy. Of many the others
+/// save asking for lines: [512,512] by 64 columns 69 instead of 59 there, [128,128] by 128 98
+/// instead of 90, [64,256] by 1000 95 instead of 94; on a Xeon with AVX-512 176 instead of 156, 178
+/// instead of 166, as many for rows of 640 and 1000, and 172 instead of 174 for 32 rows by [64,64].
 template <Floating T>
-inline constexpr std::int64_t least_rows_of_one_place = strips_share_lines<T> ? 2 * tile_rows : 24;
-/// Of two places: 16 rows by 64 columns of [64,512] take 1.05 of the time with the copy.
-inline constexpr std::int64_t least_rows_of_two_places = 24;
-/// Of others, of which the rows behind the first need not ask for lines: [512,512] by 64 columns
-/// 69 instead of 59 on the Zen 3, [128,128] by 128 98 instead of 90, by [256,1000] 95 instead of
-/// 94; a Xeon with AVX-512 176 and 156, 178 and 166, as many for rows of 640 and 1000, 32 rows by
-/// [64,64] 172 and 174.
-inline constexpr std::int64_t least_rows_of_any_place = 48;
+std::int64_t least_rows_of_kept(placement rows) {
+  constexpr std::int64_t some_rows = 24, many_rows = 48;
+  if (rows == placement::many_places) return many_rows;
+  return rows == placement::one_place && strips_share_lines<T> ? 2 * tile_rows : some_rows;
+}
 
 }  // namespace detail
 
@@ -165,11 +166,8 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
                        detail::placement rows) {
   constexpr std::int64_t most_depth = detail::in_place_depth;
   const std::int64_t ahead = detail::rows_ahead_of(rows) * ldb;
-  const std::int64_t keeping =
-      rows == detail::placement::one_place    ? detail::least_rows_of_one_place<T>
-      : rows == detail::placement::two_places ? detail::least_rows_of_two_places
-                                              : detail::least_rows_of_any_place;
-  detail::strips_of_block<T> strips(m, k, a, c, m >= keeping);
+  const bool keeps = m >= detail::least_rows_of_kept<T>(rows);
+  detail::strips_of_block<T> strips(m, k, a, c, keeps);
   for (std::int64_t p = 0; p < k; p += most_depth) {
     strips.enter(p, std::min(most_depth, k - p));
     detail::for_each_strip<T, true>(n, [&]<int W>(std::int64_t j, std::int64_t rest) {
@@ -238,11 +236,12 @@ void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   const int slowness = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(groups))) - 1;
   const std::int64_t ahead = detail::rows_ahead_of(rows) * ldb;
   const bool pairs = fetches_pairs_of_strips<T>();
-  // With AVX2 the rest gains, too: 32 rows by [768,768] reach 89 GFLOP/s instead of 82, by
-  // [768,1000] 88 instead of 86.
-  const bool keeps = rows != detail::placement::many_places
-                         ? m >= detail::least_rows_of_one_place<T>
-                         : pairs && m >= 24;
+  // What passes comes from L2 for all rows, wherever it lies: two places are as bad as one, and
+  // many as two. (With AVX2 32 rows by [768,768] reach 89 GFLOP/s instead of 82, by [768,1000] 88
+  // instead of 86; AVX-512 was not measured there.)
+  using enum detail::placement;
+  const bool keeps = rows != many_places ? m >= detail::least_rows_of_kept<T>(one_place)
+                                         : pairs && m >= detail::least_rows_of_kept<T>(two_places);
   detail::strips_of_block<T> strips(m, k, a, c, keeps);
   using enum detail::asking;
   for (std::int64_t p = 0; p < k; p += most_depth) {

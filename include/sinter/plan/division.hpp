@@ -141,7 +141,7 @@ enum class product_reading : std::uint8_t { packed, in_place, few_rows, dots };
 /// transposed 4 rows take 0.36 µs instead of 0.43, 8 rows 0.61 instead of 0.55, of [768,768] 2 rows
 /// 23 instead of 62, 8 rows 45 instead of 88, 32 rows 184 instead of 192 (Zen 5; with AVX2 as
 /// long). At most `most_passing` rows pass a right side that does not stay in L2, if the left one
-/// is not transposed.
+/// is not transposed; costs, which are of no machine, count on most_few_rows.
 constexpr product_reading reading_of(std::int64_t rows, std::int64_t columns, std::int64_t depth,
                                      bool transposed_left, bool transposed_right,
                                      std::int64_t most_passing = most_few_rows) {

@@ -108,12 +108,10 @@ class body_lowering {
 
   int compute(int value, const form& f) {
     if (value == c_.second) return deviations(value);
-    if (f.fused < 0) switch (f.code) {
-        case ir::op::matmul: return product(value, f);
-        case ir::op::iota:
-        case ir::op::random_uniform: return generated(value, f);
-        default: break;
-      }
+    const bool plain = f.fused < 0;
+    if (plain && f.code == ir::op::matmul) return product(value, f);
+    if (plain && (f.code == ir::op::iota || f.code == ir::op::random_uniform))
+      return generated(value, f);
     inline_vector<int, ir::region::max_leaves> operands;
     bool any_full = false, any_row = false;
     for (int operand : f.operands) {
@@ -121,9 +119,9 @@ class body_lowering {
       if (is_uniform(at(operands.back()))) continue;
       (at(operands.back()).level == level::full ? any_full : any_row) = true;
     }
-    if (f.fused < 0 && f.code == ir::op::broadcast_to)
+    if (plain && f.code == ir::op::broadcast_to)
       return any_full || !any_row ? operands[0] : spread(operands[0]);
-    if (f.fused < 0 && ir::info(f.code).kind == ir::kind::reduction) {
+    if (plain && ir::info(f.code).kind == ir::kind::reduction) {
       step reduce{step_kind::reduce, level::row, g_[value].type, f.code};
       reduce.attribute = g_.payload(f).attributes[0];
       reduce.operands = operands;
