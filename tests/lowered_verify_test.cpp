@@ -11,15 +11,7 @@
 
 namespace lowered_verify_test {
 
-namespace {
-
-using namespace sinter::exec;
 using namespace test_support::corruptions;
-using sinter::dtype;
-using sinter::ir::op;
-using memory = location::memory;
-
-}  // namespace
 
 TEST_CASE("corrupted nests of every other kind are refused") {
   check_nest<lowered_tiles>("element-wise",

@@ -12,15 +12,7 @@
 
 namespace tile_verify_test {
 
-namespace {
-
-using namespace sinter::exec;
 using namespace test_support::corruptions;
-using sinter::dtype;
-using sinter::ir::op;
-using memory = location::memory;
-
-}  // namespace
 
 TEST_CASE("corrupted loops, streams and scratch memory are refused") {
   check_corruptions(

@@ -21,6 +21,9 @@
 namespace test_support::corruptions {
 
 using namespace sinter::exec;
+using sinter::dtype;
+using sinter::ir::op;
+using memory = location::memory;
 
 struct corruption {
   std::string what;  // part of the message that is expected

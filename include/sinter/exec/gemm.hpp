@@ -127,15 +127,11 @@ constexpr gemm_blocking blocking_of(dtype type, std::int64_t m, std::int64_t n, 
   return {depth, std::min(n, most_panel), std::min(m, most_slab)};
 }
 
-// Whole lines, so that every panel is aligned, and whole registers.
-constexpr std::int64_t packed_columns(std::int64_t n) {
-  return planning::whole_units(n, planning::packed_column_unit);
-}
-
 template <class T>
 constexpr std::size_t packed_b_bytes(const gemm_blocking& blocking) {
-  return round_to_lines(static_cast<std::size_t>(blocking.depth * packed_columns(blocking.panel)) *
-                        sizeof(T));
+  return round_to_lines(
+      static_cast<std::size_t>(blocking.depth * planning::packed_width(blocking.panel)) *
+      sizeof(T));
 }
 template <class T>
 constexpr std::size_t packed_a_bytes(const gemm_blocking& blocking) {
@@ -145,14 +141,14 @@ constexpr std::size_t packed_a_bytes(const gemm_blocking& blocking) {
 // Where the panel of `depth` rows from row p and of columns from column j starts in a packed B.
 constexpr std::int64_t packed_place(std::int64_t n, std::int64_t p, std::int64_t j,
                                     std::int64_t depth) {
-  return p * packed_columns(n) + j * depth;
+  return p * planning::packed_width(n) + j * depth;
 }
 
 // Where the slab of `rows` rows from row i and of columns from column p starts in a packed A. Slabs
 // are most_slab rows but for the last, so that all starts are aligned.
 constexpr std::int64_t packed_slab_place(std::int64_t k, std::int64_t i, std::int64_t p,
                                          std::int64_t rows) {
-  return i * k + p * packed_columns(rows);
+  return i * k + p * planning::packed_width(rows);
 }
 
 // Blocks of A and B, of which the first along the depth writes C unless the product adds to it.
@@ -352,7 +348,7 @@ inline bool gemm_packs(dtype type, std::int64_t m, std::int64_t n, std::int64_t 
 
 /// Elements of a packed matrix B of k rows and n columns, or of a packed A of n rows.
 constexpr std::int64_t gemm_packed_elements(std::int64_t n, std::int64_t k) {
-  return detail::packed_columns(n) * k;
+  return planning::packed_width(n) * k;
 }
 
 /// The product for elements of type T, on the calling thread; k = 0 gives zeros. Allocates nothing.

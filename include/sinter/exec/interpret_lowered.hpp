@@ -248,7 +248,8 @@ class plan_interpreter {
     const matrix_view from = matrix_of(n.matrix, bases_.data(), batch, 0, n.n, n.type);
     for (std::int64_t i = 0; i < n.k; ++i)
       for (std::int64_t j = 0; j < n.n; ++j)
-        write_element(n.type, from(i, j), at(n.target, i * packed_row(n.n) + j, n.type));
+        write_element(n.type, from(i, j),
+                      at(n.target, i * planning::packed_width(n.n) + j, n.type));
   }
 
   std::byte* at(int buffer, std::int64_t elements, dtype type) const {

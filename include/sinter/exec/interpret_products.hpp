@@ -19,12 +19,6 @@
 
 namespace sinter::inline SINTER_ABI::exec::detail {
 
-// Elements from row to row of a packed matrix.
-inline std::int64_t packed_row(std::int64_t columns) {
-  constexpr std::int64_t unit = planning::packed_column_unit;
-  return (columns + unit - 1) / unit * unit;
-}
-
 // A matrix of one batch: element (i, j) as a function of memory.
 struct matrix_view {
   const std::byte* at = nullptr;
@@ -53,7 +47,7 @@ struct matrix_view {
 inline matrix_view matrix_of(const lowered_matrix& m, std::byte* const* bases,
                              const shape_vector& batch, std::int64_t number, std::int64_t columns,
                              dtype type) {
-  if (m.packed) return {bases[m.buffer], type, packed_row(columns), 1, nullptr};
+  if (m.packed) return {bases[m.buffer], type, planning::packed_width(columns), 1, nullptr};
   std::int64_t at = m.offset;
   for (std::size_t axis = batch.size(); axis-- > 0; number /= batch[axis])
     at += number % batch[axis] * m.batch_strides[axis];

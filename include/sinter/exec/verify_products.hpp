@@ -36,8 +36,7 @@ inline void check_any_matrix(nest_checks& checks, const lowered_matrix& m,
                              dtype type, const char* what) {
   if (m.packed) {
     if (m.gathered) checks.fail(std::string(what) + ": packed and gathered");
-    constexpr std::int64_t unit = planning::packed_column_unit;
-    checks.check_piece(m.buffer, 0, (columns + unit - 1) / unit * unit * rows, type, what);
+    checks.check_piece(m.buffer, 0, planning::packed_width(columns) * rows, type, what);
     checks.touched().read.push_back(m.buffer);
     return;
   }
@@ -162,8 +161,7 @@ inline void check(nest_checks& checks, const lowered_pack& n) {
   checks.check_copies(n.copies);
   check_matrix(checks, n.matrix, shape_vector::filled(n.matrix.batch_strides.size(), 1), n.k, n.n,
                n.type, "matrix");
-  constexpr std::int64_t unit = planning::packed_column_unit;
-  checks.check_piece(n.target, 0, (n.n + unit - 1) / unit * unit * n.k, n.type, "target");
+  checks.check_piece(n.target, 0, planning::packed_width(n.n) * n.k, n.type, "target");
   checks.touched().written.push_back(n.target);
 }
 

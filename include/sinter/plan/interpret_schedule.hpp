@@ -136,9 +136,6 @@ class schedule_interpreter {
   double read_packed(int buffer, std::int64_t n, std::int64_t row, std::int64_t column) const {
     return memory_.read(buffer, memory_.index_of(buffer, row * packed_width(n) + column));
   }
-  static std::int64_t packed_width(std::int64_t n) {
-    return (n + packed_column_unit - 1) / packed_column_unit * packed_column_unit;
-  }
 
   // sum(position of the depth) of the left side times right(...), in the order of the loops.
   template <class Right>

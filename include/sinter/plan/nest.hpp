@@ -164,6 +164,11 @@ struct hidden_scores {
 // A packed right side has its columns padded to a multiple of so many elements (a cache line of
 // floats).
 inline constexpr std::int64_t packed_column_unit = 16;
+/// Of n columns.
+constexpr std::int64_t packed_width(std::int64_t n) {
+  return (n + packed_column_unit - 1) / packed_column_unit * packed_column_unit;
+}
+
 // Columns of an operand that the nest computes on the way, block by block of its rows: a tile
 // program whose last step is what they hold. Its loads are accesses of the nest.
 struct operand_part {

@@ -443,10 +443,9 @@ class nest_verifier : nest_facts {
       check_dtype(n, right, s.type);
       const std::string field = "access " + std::to_string(right);
       if (n.packed_b) {
-        const std::int64_t columns =
-            (space.back() + packed_column_unit - 1) / packed_column_unit * packed_column_unit;
-        require(count(buffer_at(n.accesses[right].buffer).shape) == columns * left.columns, field,
-                "the packed operand does not fit");
+        require(count(buffer_at(n.accesses[right].buffer).shape) ==
+                    packed_width(space.back()) * left.columns,
+                field, "the packed operand does not fit");
         continue;
       }
       const matrix b = matrix_of(n, right, s.access < 0 ? n.transpose_b : s.attribute != 0);
@@ -539,9 +538,8 @@ class nest_verifier : nest_facts {
     require(shape[rank - (n.transpose_b ? 1 : 2)] == space[0] &&
                 shape[rank - (n.transpose_b ? 2 : 1)] == space[1],
             "access 0", "is another matrix");
-    const std::int64_t columns =
-        (space[1] + packed_column_unit - 1) / packed_column_unit * packed_column_unit;
-    require(count(target(n).shape) == columns * space[0], "store 0", "the buffer does not fit");
+    require(count(target(n).shape) == packed_width(space[1]) * space[0], "store 0",
+            "the buffer does not fit");
     require(buffer_at(n.accesses[0].buffer).type == target(n).type, "store 0 dtype",
             "the matrix has another one");
   }
