@@ -7,6 +7,7 @@
 
 #include <sinter/exec/copy.hpp>
 #include <sinter/exec/copy_rows.hpp>
+#include <sinter/exec/transpose.hpp>
 
 namespace copy_test {
 
@@ -59,10 +60,12 @@ TEST_CASE_TEMPLATE("fill repeats one value", T, std::uint8_t, std::uint16_t, flo
 }
 
 template <class T>
-void check_transposes(std::int64_t from_gap, std::int64_t to_gap) {
-  for (const std::int64_t rows : {0, 1, 2, 3, 4, 7, 8, 9, 16, 17, 33})
-    for (const std::int64_t columns : {0, 1, 2, 3, 4, 5, 8, 15, 16, 24, 31}) {
-      const std::int64_t from_stride = columns + from_gap, to_stride = rows + to_gap;
+void check_transposes(std::int64_t from_gap, std::int64_t to_gap,
+                      std::int64_t least_from_stride = 0, std::int64_t least_to_stride = 0) {
+  for (const std::int64_t rows : {0, 1, 2, 3, 4, 7, 8, 9, 16, 17, 33, 67})
+    for (const std::int64_t columns : {0, 1, 2, 3, 4, 5, 8, 15, 16, 24, 31, 70}) {
+      const std::int64_t from_stride = std::max(columns + from_gap, least_from_stride);
+      const std::int64_t to_stride = std::max(rows + to_gap, least_to_stride);
       std::vector<T> from(static_cast<std::size_t>(rows * from_stride + 1));
       for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<T>(i % 251);
       std::vector<T> to(static_cast<std::size_t>(columns * to_stride + 1), T(255));
@@ -83,6 +86,14 @@ TEST_CASE_TEMPLATE("transposes of every ragged shape", T, std::uint8_t, std::uin
                    double) {
   check_transposes<T>(0, 0);  // rows one behind the other, of which few are shuffled
   check_transposes<T>(3, 2);
+}
+
+TEST_CASE_TEMPLATE("transposes of rows that share places in L1", T, std::uint8_t, std::uint16_t,
+                   float, double) {
+  constexpr std::int64_t page = 4096 / std::int64_t{sizeof(T)};
+  check_transposes<T>(0, 1, page, 0);
+  check_transposes<T>(1, 0, 0, page);
+  check_transposes<T>(0, 0, page, page);
 }
 
 TEST_CASE("rows of every length are copied, and nothing beside them") {

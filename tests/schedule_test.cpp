@@ -102,7 +102,7 @@ TEST_CASE("a transposed operand is walked in squares") {
   // [3, 200, 100], of which the last two are merged in no operand.
   CHECK(it.loops[0].axes == std::vector{0, 1});
   CHECK(it.loops[1].axes == std::vector{2});
-  CHECK(steps(it.loops[0])[1] == 32);
+  CHECK(steps(it.loops[0])[1] == 64);
   CHECK(steps(it.loops[1])[1] == 64);
 }
 

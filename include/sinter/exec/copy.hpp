@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Moving elements without looking at them: strided loads, fills and transposing copies. Elements
-// are known by their size alone (1, 2, 4 or 8 bytes), so four instantiations serve all dtypes.
+// Moving elements without looking at them: strided loads and fills. Elements are known by their
+// size alone (1, 2, 4 or 8 bytes), so four instantiations serve all dtypes.
 #pragma once
 
 #include <algorithm>
@@ -109,122 +109,6 @@ void spread_elements(std::int64_t rows, std::int64_t width, const std::byte* fro
     spread_over<Size, 64>(rows, width, from, step, to);
 }
 
-// A register of N elements, of bits that nothing looks at.
-template <class Word, std::size_t N>
-using row_of [[gnu::vector_size(N * sizeof(Word))]] = Word;
-
-// Four or eight rows of as many elements become columns: in log2(N) rounds, each interleaving the
-// rows of the upper half with those of the lower half.
-template <class Word, std::size_t N>
-[[gnu::always_inline]] inline void transpose_registers(row_of<Word, N> (&rows)[N]) {
-  row_of<Word, N> mixed[N];
-  for (std::size_t round = 1; round < N; round *= 2) {
-    for (std::size_t i = 0; i < N / 2; ++i) {
-      if constexpr (N == 8) {
-        mixed[2 * i] = __builtin_shufflevector(rows[i], rows[i + N / 2], 0, 8, 1, 9, 2, 10, 3, 11);
-        mixed[2 * i + 1] =
-            __builtin_shufflevector(rows[i], rows[i + N / 2], 4, 12, 5, 13, 6, 14, 7, 15);
-      } else {
-        mixed[2 * i] = __builtin_shufflevector(rows[i], rows[i + N / 2], 0, 4, 1, 5);
-        mixed[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + N / 2], 2, 6, 3, 7);
-      }
-    }
-    for (std::size_t i = 0; i < N; ++i) rows[i] = mixed[i];
-  }
-}
-
-// A square tile of N elements a side.
-template <class Word, std::size_t N>
-[[gnu::always_inline]] inline void transpose_tile(const std::byte* from, std::int64_t from_stride,
-                                                  std::byte* to, std::int64_t to_stride) {
-  row_of<Word, N> rows[N];
-  for (std::size_t i = 0; i < N; ++i)
-    std::memcpy(&rows[i], from + static_cast<std::int64_t>(i) * from_stride, sizeof(rows[i]));
-  transpose_registers<Word, N>(rows);
-  for (std::size_t i = 0; i < N; ++i)
-    std::memcpy(to + static_cast<std::int64_t>(i) * to_stride, &rows[i], sizeof(rows[i]));
-}
-
-// Rows of so few elements, one behind the other, are taken apart, and so few rows become columns:
-// in registers, where the compiler knows how many there are. ([1000,3] of f32: 0.6 µs instead
-// of 2.0 one by one, and back 0.55 instead of 4.3.)
-template <std::size_t Size, std::int64_t Columns>
-void take_apart(std::int64_t rows, const std::byte* __restrict from, std::byte* __restrict to,
-                std::int64_t to_stride) {
-  constexpr auto size = static_cast<std::int64_t>(Size);
-  for (std::int64_t r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-    for (std::int64_t c = 0; c < Columns; ++c)
-      std::memcpy(to + (c * to_stride + r) * size, from + (r * Columns + c) * size, Size);
-}
-template <std::size_t Size, std::int64_t Rows>
-void put_together(std::int64_t columns, const std::byte* __restrict from, std::int64_t from_stride,
-                  std::byte* __restrict to) {
-  constexpr auto size = static_cast<std::int64_t>(Size);
-  for (std::int64_t c = 0; c < columns; ++c)
-#pragma GCC unroll 4
-    for (std::int64_t r = 0; r < Rows; ++r)
-      std::memcpy(to + (c * Rows + r) * size, from + (r * from_stride + c) * size, Size);
-}
-
-// Whether it was that narrow.
-template <std::size_t Size>
-bool transpose_narrow(std::int64_t rows, std::int64_t columns, const std::byte* from,
-                      std::int64_t from_stride, std::byte* to, std::int64_t to_stride) {
-  const auto with = [=](auto count) {
-    constexpr std::int64_t narrow = count;
-    if (columns == narrow && from_stride == narrow)
-      take_apart<Size, narrow>(rows, from, to, to_stride);
-    else if (rows == narrow && to_stride == narrow)
-      put_together<Size, narrow>(columns, from, from_stride, to);
-    else
-      return false;
-    return true;
-  };
-  return with(size_constant<2>{}) || with(size_constant<3>{}) || with(size_constant<4>{});
-}
-
-template <std::size_t Size>
-void transpose_elements(std::int64_t rows, std::int64_t columns, const std::byte* from,
-                        std::int64_t from_stride, std::byte* to, std::int64_t to_stride) {
-  constexpr auto size = static_cast<std::int64_t>(Size);
-  if (transpose_narrow<Size>(rows, columns, from, from_stride, to, to_stride)) return;
-  // 0.58 ns per f32 element at 1024 x 1024 against 6.1 one by one.
-  // Blocks of 16 rows: what is written is then a whole cache line (4 bytes) or two (8 bytes) of
-  // each target row.
-  constexpr std::int64_t block = 16;
-  constexpr std::int64_t tile = Size == 8 ? 4 : 8;
-  // What tiles leave, column by column and row by row.
-  const auto one_by_one = [&](std::int64_t top, std::int64_t bottom, std::int64_t left,
-                              std::int64_t right) {
-    if (right - left <= bottom - top)
-      for (std::int64_t c = left; c < right; ++c)
-        load_elements<Size>(bottom - top, from + (top * from_stride + c) * size, from_stride,
-                            to + (c * to_stride + top) * size);
-    else
-      for (std::int64_t r = top; r < bottom; ++r)
-        store_elements<Size>(right - left, from + (r * from_stride + left) * size,
-                             to + (left * to_stride + r) * size, to_stride);
-  };
-  if constexpr (Size == 1) {
-    for (std::int64_t i = 0; i < rows; i += block)
-      one_by_one(i, std::min(rows, i + block), 0, columns);
-    return;
-  }
-  using word = std::conditional_t<Size == 2, std::uint16_t,
-                                  std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>;
-  const std::int64_t tiled_rows = rows / tile * tile;
-  const std::int64_t tiled_columns = columns / tile * tile;
-  for (std::int64_t i = 0; i < tiled_rows; i += block)
-    for (std::int64_t j = 0; j < tiled_columns; j += tile)
-      for (std::int64_t r = i; r < std::min(tiled_rows, i + block); r += tile)
-        transpose_tile<word, static_cast<std::size_t>(tile)>(
-            from + (r * from_stride + j) * size, from_stride * size,
-            to + (j * to_stride + r) * size, to_stride * size);
-  one_by_one(0, tiled_rows, tiled_columns, columns);
-  one_by_one(tiled_rows, rows, 0, columns);
-}
-
 }  // namespace detail
 
 /// to[i] = from[i * stride] for i in [0, n); strides count elements and may be 0 or negative.
@@ -279,19 +163,6 @@ inline void spread(std::int64_t rows, std::int64_t width, const void* from, std:
   auto* target = static_cast<std::byte*>(to);
   detail::for_size(element_size, [=]<std::size_t Size>(detail::size_constant<Size>) {
     detail::spread_elements<Size>(rows, width, source, step, target);
-  });
-}
-
-/// to[j * to_stride + i] = from[i * from_stride + j] for i in [0, rows), j in [0, columns): writes
-/// the transpose of a rows x columns matrix. Strides count elements between the starts of
-/// consecutive rows. Ranges must not overlap.
-inline void transpose_copy(std::int64_t rows, std::int64_t columns, const void* from,
-                           std::int64_t from_stride, std::size_t element_size, void* to,
-                           std::int64_t to_stride) {
-  const auto* source = static_cast<const std::byte*>(from);
-  auto* target = static_cast<std::byte*>(to);
-  detail::for_size(element_size, [=]<std::size_t Size>(detail::size_constant<Size>) {
-    detail::transpose_elements<Size>(rows, columns, source, from_stride, target, to_stride);
   });
 }
 

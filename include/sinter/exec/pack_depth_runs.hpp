@@ -10,18 +10,17 @@
 #include <cstdint>
 #include <cstring>
 
-#include <sinter/exec/copy.hpp>
 #include <sinter/exec/gathered_mapper.hpp>
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/product_tile.hpp>
 #include <sinter/exec/simd.hpp>
+#include <sinter/exec/transpose.hpp>
 
 namespace sinter::inline SINTER_ABI::exec::detail {
 
-/// Elements a side of the tiles that are transposed: 32 bytes, or a shorter register.
+/// Elements a side of the tiles that are transposed.
 template <Floating T>
-inline constexpr std::int64_t depth_tile =
-    std::min<std::int64_t>(lanes<T>, 32 / std::int64_t{sizeof(T)});
+inline constexpr auto depth_tile = static_cast<std::int64_t>(tile_side<sizeof(T)>);
 
 /// As many elements from `at` on, Spacing apart; nothing behind the last one is read.
 template <int Spacing, Floating T>

@@ -19,6 +19,7 @@
 #include <sinter/exec/row_walk.hpp>
 #include <sinter/exec/strided_runs.hpp>
 #include <sinter/exec/tile_program.hpp>
+#include <sinter/exec/transpose.hpp>
 #include <sinter/plan/division.hpp>
 #include <sinter/tensor/dtype.hpp>
 
