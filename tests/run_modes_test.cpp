@@ -357,6 +357,22 @@ TEST_CASE("a phase that is one kernel takes the columns of a task at once") {
   CHECK(chunk(transposed, noise({300, 200}), noise({200, 300}, 2)) <= 64);
 }
 
+TEST_CASE("rows of a transposed operand stay where they were moved, if L2 holds them") {
+  const auto chunk = [](std::int64_t columns) {
+    const auto f = [](auto x) {
+      auto rows = sinter::transpose(x);
+      return rows - sinter::max(rows, -1, sinter::keep_dims);
+    };
+    const bound_plan bound =
+        checked(test_support::make_case("", f, noise({columns, 40})), no_limit);
+    REQUIRE(bound.plan.nests.size() == 1);
+    return std::get<exec::lowered_tiles>(bound.plan.nests[0]).program.chunk;
+  };
+  CHECK(chunk(200) == 200);
+  CHECK(chunk(1024) == 1024);
+  CHECK(chunk(1500) == 128);
+}
+
 TEST_CASE("a program that is one map over memory runs as that, without tiles") {
   const auto is_sole = [](const test_support::lowered_case& c) {
     const bound_plan bound = checked(c, no_limit);
