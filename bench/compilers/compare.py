@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy
 
-import operands
+import cases
 
 
-def measure(module, cases, seconds=0.6):
+def measure(module, names, seconds=0.6):
     """Prints the median time of a call of each case, in seconds, and the sum of what its result's elements are in size."""
     side = __import__(f"in_{module}")
     print(json.dumps({"name": side.NAME}), flush=True)
-    for case in cases:
-        call = side.call(case, operands.of(case))
+    for case in names:
+        call = side.call(case, cases.operands_of(case))
         result = [call() for _ in range(3)][0]
         first = result[0] if isinstance(result, tuple) else result
         size = float(numpy.abs(numpy.asarray(first)).sum(dtype=float))
@@ -44,14 +44,14 @@ def run(command, threads):
                           env=dict(os.environ, OMP_NUM_THREADS=str(threads), TORCHINDUCTOR_CACHE_DIR=kept)).stdout
 
 
-def run_sinter(table, cases, threads):
+def run_sinter(table, names, threads):
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        run([table, *cases, f"--threads={threads}", "--benchmark_repetitions=5", f"--json={out.name}"], threads)
+        run([table, *names, f"--threads={threads}", "--benchmark_repetitions=5", f"--json={out.name}"], threads)
         return {each["case"]: each["sides"]["sinter"]["median_ns"] * 1e-9 for each in json.load(open(out.name))["cases"]}
 
 
-def run_side(module, cases, threads):
-    lines = run([sys.executable, __file__, "--measure", module, *cases], threads).splitlines()
+def run_side(module, names, threads):
+    lines = run([sys.executable, __file__, "--measure", module, *names], threads).splitlines()
     found = [json.loads(line) for line in lines if line.startswith("{")]
     return found[0]["name"], {each["case"]: (each["median"], each["size"]) for each in found[1:]}
 
@@ -66,6 +66,34 @@ def readable(seconds):
     return f"{seconds * 1e6:.3g} us" if seconds < 1e-3 else f"{seconds * 1e3:.3g} ms"
 
 
+def run_rounds(asked, names):
+    """The least of the rounds' medians by side and case, and what sides call themselves."""
+    best, titles, sizes = {}, {"sinter": "sinter"}, {case: [] for case in names}
+    for _ in range(asked.rounds):
+        times = {"sinter": run_sinter(asked.table.resolve(), names, asked.threads)}
+        for side in asked.sides.split(","):
+            titles[side], found = run_side(side, names, asked.threads)
+            times[side] = {case: median for case, (median, _) in found.items()}
+            for case, (_, size) in found.items():
+                sizes[case].append(size)
+        for side, medians in times.items():
+            for case in names:
+                best[side, case] = min(best.get((side, case), medians[case]), medians[case])
+    for case in names:
+        check_same(case, sizes[case])
+    return best, titles
+
+
+def print_table(best, titles, names):
+    others = [side for side in titles if side != "sinter"]
+    print("| case | sinter |", *(f"{titles[side]} | ratio |" for side in others))
+    print("|---|---|" + "---|---|" * len(others))
+    for case in names:
+        own = best["sinter", case]
+        print(f"| {case} | {readable(own)} |",
+              *(f"{readable(best[side, case])} | {own / best[side, case]:.2f} |" for side in others))
+
+
 def main():
     if sys.argv[1:2] == ["--measure"]:
         return measure(sys.argv[2], sys.argv[3:])
@@ -77,29 +105,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_intermixed_args()
-    cases = [name for name in operands.CASES if not asked.case or name.startswith(tuple(asked.case))]
-    names, best, sizes = {"sinter": "sinter"}, {}, {case: [] for case in cases}
-    for _ in range(asked.rounds):
-        times = {"sinter": run_sinter(asked.table.resolve(), cases, asked.threads)}
-        for module in asked.sides.split(","):
-            names[module], found = run_side(module, cases, asked.threads)
-            times[module] = {case: found[case][0] for case in cases}
-            for case in cases:
-                sizes[case].append(found[case][1])
-        for side in times:
-            for case in cases:
-                best[case, side] = min(best.get((case, side), times[side][case]), times[side][case])
-    for case in cases:
-        check_same(case, sizes[case])
-    print("| case | " + " | ".join(name if side == "sinter" else f"{name} | ratio" for side, name in names.items()) + " |")
-    print("|---" * (2 * len(names)) + "|")
-    for case in cases:
-        own = best[case, "sinter"]
-        print(f"| {case} | {readable(own)}", *(f"{readable(best[case, side])} | {own / best[case, side]:.2f}"
-                                               for side in names if side != "sinter"), sep=" | ", end=" |\n")
+    names = [name for name in cases.CASES if not asked.case or name.startswith(tuple(asked.case))]
+    if not names:
+        parser.error(f"no case's name begins so; there are {', '.join(cases.CASES)}")
+    best, titles = run_rounds(asked, names)
+    print_table(best, titles, names)
     if asked.json:
-        asked.json.write_text(json.dumps([{"case": case, "side": names[side], "seconds": value, "threads": asked.threads}
-                                          for (case, side), value in best.items()], indent=1))
+        asked.json.write_text(json.dumps([{"case": case, "side": titles[side], "seconds": seconds, "threads": asked.threads}
+                                          for (side, case), seconds in best.items()], indent=1))
 
 
 main()

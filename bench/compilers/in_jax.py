@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax import nn
 
+import cases
+
 jax.config.update("jax_platforms", "cpu")
 
 NAME = f"XLA (JAX {jax.__version__})"
@@ -62,7 +64,7 @@ def training_step(x, *weights):
     return value, *(w - 0.01 * d for w, d in zip(weights, gradients))
 
 
-FUNCTIONS = {
+FUNCTIONS = cases.WRITTEN_ALIKE | {
     "ew_4k": silu,
     "ew_128k": silu,
     "ew_16m": silu,
@@ -70,9 +72,6 @@ FUNCTIONS = {
     "softmax": nn.softmax,
     "layernorm": layernorm,
     "mse_16m": lambda x, y: ((x - y) ** 2).mean(),
-    "dot_1m": lambda x, y: (x * y).sum(),
-    "sum_axis0": lambda x: x.sum(0),
-    "sum_axis1": lambda x: x.sum(1),
     "max_axis1": lambda x: x.max(1),
     "softmax_16": nn.softmax,
     "layernorm_1000": layernorm,
@@ -80,18 +79,13 @@ FUNCTIONS = {
     "blackscholes": black_scholes,
     "logsumexp_axis0": lambda x: nn.logsumexp(x, 0),
     "logsumexp_axis1": lambda x: nn.logsumexp(x, 1),
-    "transpose_add": lambda x, y: x.T + y,
-    "broadcast": lambda x, row, column: (x + row) * column,
     "linear_gelu": linear_gelu,
     "mlp": lambda x, w1, b1, w2, b2: linear_gelu(x, w1, b1) @ w2 + b2,
-    "projections_16": lambda x, q, k, v: (x @ q, x @ k, x @ v),
-    "projections_512": lambda x, q, k, v: (x @ q, x @ k, x @ v),
     "swiglu_16": lambda x, w, v: nn.silu(x @ w) * (x @ v),
     "swiglu_512": lambda x, w, v: nn.silu(x @ w) * (x @ v),
     "attention": attention,
     "rope_attention": rope_attention,
     "attention_4k": causal_attention,
-    "chain": lambda a, b, v: (a @ b) @ v,
     "conv3x3_relu": lambda x, w: nn.relu(jax.lax.conv(x, w, (1, 1), "SAME")),
     "train_mlp": training_step,
 }

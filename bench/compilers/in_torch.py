@@ -3,6 +3,8 @@
 import torch
 import torch.nn.functional as nn
 
+import cases
+
 NAME = f"torch.compile ({torch.__version__})"
 
 
@@ -42,7 +44,7 @@ def layernorm(x, scale, shift):
     return nn.layer_norm(x, x.shape[1:], scale, shift)
 
 
-FUNCTIONS = {
+FUNCTIONS = cases.WRITTEN_ALIKE | {
     "ew_4k": silu,
     "ew_128k": silu,
     "ew_16m": silu,
@@ -50,9 +52,6 @@ FUNCTIONS = {
     "softmax": lambda x: nn.softmax(x, 1),
     "layernorm": layernorm,
     "mse_16m": nn.mse_loss,
-    "dot_1m": lambda x, y: (x * y).sum(),
-    "sum_axis0": lambda x: x.sum(0),
-    "sum_axis1": lambda x: x.sum(1),
     "max_axis1": lambda x: x.amax(1),
     "softmax_16": lambda x: nn.softmax(x, 1),
     "layernorm_1000": layernorm,
@@ -60,18 +59,13 @@ FUNCTIONS = {
     "blackscholes": black_scholes,
     "logsumexp_axis0": lambda x: torch.logsumexp(x, 0),
     "logsumexp_axis1": lambda x: torch.logsumexp(x, 1),
-    "transpose_add": lambda x, y: x.T + y,
-    "broadcast": lambda x, row, column: (x + row) * column,
     "linear_gelu": linear_gelu,
     "mlp": lambda x, w1, b1, w2, b2: linear_gelu(x, w1, b1) @ w2 + b2,
-    "projections_16": lambda x, q, k, v: (x @ q, x @ k, x @ v),
-    "projections_512": lambda x, q, k, v: (x @ q, x @ k, x @ v),
     "swiglu_16": lambda x, w, v: nn.silu(x @ w) * (x @ v),
     "swiglu_512": lambda x, w, v: nn.silu(x @ w) * (x @ v),
     "attention": nn.scaled_dot_product_attention,
     "rope_attention": rope_attention,
     "attention_4k": lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, is_causal=True),
-    "chain": lambda a, b, v: (a @ b) @ v,
     "conv3x3_relu": lambda x, w: nn.relu(nn.conv2d(x, w, padding=1)),
     "train_mlp": training_step,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The operands of the table's cases (table/cases.cpp): shape, least and largest value."""
+"""The table's cases (table/cases.cpp): their operands, by shape, least and largest value, and those that NumPy's operators say."""
 import numpy
 
 WEIGHT = (-0.05, 0.05)
@@ -53,7 +53,19 @@ CASES = {
     "train_mlp": [_matrix(128, 784), _weights(784, 512), _matrix(512), _weights(512, 10), _matrix(10)],
 }
 
+# What arrays of JAX and tensors of PyTorch are both written with.
+WRITTEN_ALIKE = {
+    "dot_1m": lambda x, y: (x * y).sum(),
+    "sum_axis0": lambda x: x.sum(0),
+    "sum_axis1": lambda x: x.sum(1),
+    "transpose_add": lambda x, y: x.T + y,
+    "broadcast": lambda x, row, column: (x + row) * column,
+    "projections_16": lambda x, q, k, v: (x @ q, x @ k, x @ v),
+    "projections_512": lambda x, q, k, v: (x @ q, x @ k, x @ v),
+    "chain": lambda a, b, v: (a @ b) @ v,
+}
 
-def of(case):
+
+def operands_of(case):
     random = numpy.random.default_rng(7)
     return [random.uniform(low, high, shape).astype(numpy.float32) for shape, low, high in CASES[case]]
