@@ -87,6 +87,14 @@ std::vector<command> commands_of(const bound_plan& bound) {
 
 constexpr double no_limit = 1e18;
 
+// The columns of a tile of the one nest that a function is.
+template <class F, class... Operand>
+std::int64_t chunk(F f, Operand... operand) {
+  const bound_plan bound = checked(test_support::make_case("", f, operand...), no_limit);
+  REQUIRE(bound.plan.nests.size() == 1);
+  return std::get<exec::lowered_tiles>(bound.plan.nests[0]).program.chunk;
+}
+
 }  // namespace
 
 TEST_CASE("operands that are broadcast along rows are not spread") {
@@ -338,11 +346,6 @@ TEST_CASE("what is read again does not go past the caches") {
 }
 
 TEST_CASE("a phase that is one kernel takes the columns of a task at once") {
-  const auto chunk = [](auto f, auto... operand) {
-    const bound_plan bound = checked(test_support::make_case("", f, operand...), no_limit);
-    REQUIRE(bound.plan.nests.size() == 1);
-    return std::get<exec::lowered_tiles>(bound.plan.nests[0]).program.chunk;
-  };
   const auto map = [](auto x, auto y, auto z) { return (x + y) * z; };
   const auto sum = [](auto x) { return sinter::sum(x, -1); };
   CHECK(chunk(map, noise({10'000}), noise({10'000}, 2), noise({10'000}, 3)) == 10'000);
@@ -358,19 +361,13 @@ TEST_CASE("a phase that is one kernel takes the columns of a task at once") {
 }
 
 TEST_CASE("rows of a transposed operand stay where they were moved, if L2 holds them") {
-  const auto chunk = [](std::int64_t columns) {
-    const auto f = [](auto x) {
-      auto rows = sinter::transpose(x);
-      return rows - sinter::max(rows, -1, sinter::keep_dims);
-    };
-    const bound_plan bound =
-        checked(test_support::make_case("", f, noise({columns, 40})), no_limit);
-    REQUIRE(bound.plan.nests.size() == 1);
-    return std::get<exec::lowered_tiles>(bound.plan.nests[0]).program.chunk;
+  const auto f = [](auto x) {
+    auto rows = sinter::transpose(x);
+    return rows - sinter::max(rows, -1, sinter::keep_dims);
   };
-  CHECK(chunk(200) == 200);
-  CHECK(chunk(1024) == 1024);
-  CHECK(chunk(1500) == 128);
+  CHECK(chunk(f, noise({200, 40})) == 200);
+  CHECK(chunk(f, noise({1024, 40})) == 1024);
+  CHECK(chunk(f, noise({1500, 40})) == 128);
 }
 
 TEST_CASE("a program that is one map over memory runs as that, without tiles") {

@@ -23,8 +23,9 @@ def measure(module, names, seconds=0.6):
     side = __import__(f"in_{module}")
     print(json.dumps({"name": side.NAME}), flush=True)
     for case in names:
-        call = side.call(case, cases.operands_of(case))
-        result = [call() for _ in range(3)][0]
+        call = side.call(cases.CASES[case][0], cases.operands_of(case))
+        for _ in range(3):
+            result = call()
         first = result[0] if isinstance(result, tuple) else result
         size = float(numpy.abs(numpy.asarray(first)).sum(dtype=float))
         times, end = [], time.perf_counter() + seconds

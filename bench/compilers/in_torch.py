@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The cases in PyTorch 2, compiled by torch.compile (Inductor, which calls a C++ compiler)."""
+"""What the cases compute, in PyTorch 2, compiled by torch.compile (Inductor, which calls a C++ compiler), by function."""
 import torch
 import torch.nn.functional as nn
 
@@ -45,35 +45,30 @@ def layernorm(x, scale, shift):
 
 
 FUNCTIONS = cases.WRITTEN_ALIKE | {
-    "ew_4k": silu,
-    "ew_128k": silu,
-    "ew_16m": silu,
+    "silu": silu,
     "bias_relu": lambda x, b: nn.relu(x + b),
     "softmax": lambda x: nn.softmax(x, 1),
     "layernorm": layernorm,
-    "mse_16m": nn.mse_loss,
+    "mse": nn.mse_loss,
     "max_axis1": lambda x: x.amax(1),
-    "softmax_16": lambda x: nn.softmax(x, 1),
-    "layernorm_1000": layernorm,
     "batchnorm": lambda x: nn.batch_norm(x, None, None, training=True),
-    "blackscholes": black_scholes,
+    "black_scholes": black_scholes,
     "logsumexp_axis0": lambda x: torch.logsumexp(x, 0),
     "logsumexp_axis1": lambda x: torch.logsumexp(x, 1),
     "linear_gelu": linear_gelu,
     "mlp": lambda x, w1, b1, w2, b2: linear_gelu(x, w1, b1) @ w2 + b2,
-    "swiglu_16": lambda x, w, v: nn.silu(x @ w) * (x @ v),
-    "swiglu_512": lambda x, w, v: nn.silu(x @ w) * (x @ v),
+    "swiglu": lambda x, w, v: nn.silu(x @ w) * (x @ v),
     "attention": nn.scaled_dot_product_attention,
     "rope_attention": rope_attention,
-    "attention_4k": lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, is_causal=True),
+    "causal_attention": lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, is_causal=True),
     "conv3x3_relu": lambda x, w: nn.relu(nn.conv2d(x, w, padding=1)),
     "train_mlp": training_step,
 }
 
 
-def call(case, operands):
-    f, arguments = torch.compile(FUNCTIONS[case]), [torch.from_numpy(each) for each in operands]
-    if case == "train_mlp":
+def call(function, operands):
+    f, arguments = torch.compile(FUNCTIONS[function]), [torch.from_numpy(each) for each in operands]
+    if function == "train_mlp":
         return lambda: f(*arguments)
 
     def inference():

@@ -165,13 +165,13 @@ inline std::int64_t widest_element(const tile_program& p) {
   return static_cast<std::int64_t>(bytes);
 }
 
-// Elements of a tile whose rows and columns change places: 64 rows of 64, or fewer rows of as much.
-// Memory gives four lines beside each other, whichever way they are walked, sooner than two: x^T +
-// y over [4096,4096] of f32 takes 16.5 ms in tiles of 64 rows and 24.3 in tiles of 32, over
-// [1536,1536] 1.9 and 2.4 (Zen 3); from L3 and L2 both take as long. Where micro-ops hand on tiles,
-// and where elements are of 8 bytes, as many rows would leave L1.
-inline std::int64_t transposed_elements(const tile_program& p, int maps) {
-  return maps > 1 || widest_element(p) > 4 ? 32 * 64 : 64 * 64;
+// Rows, of 64 elements, of a tile whose rows and columns change places. Memory gives four lines
+// beside each other, whichever way they are walked, sooner than two: x^T + y over [4096,4096] of
+// f32 takes 16.5 ms in tiles of 64 rows and 24.3 in tiles of 32, over [1536,1536] 1.9 and 2.4 (Zen
+// 3); from L3 and L2 both take as long. Where micro-ops hand on tiles, and where elements are of 8
+// bytes, as many rows would leave L1.
+inline std::int64_t transposed_rows(const tile_program& p, int maps) {
+  return maps > 1 || widest_element(p) > 4 ? 32 : 64;
 }
 
 // Columns of a tile of `rows` rows with reductions along them, of which an operand is transposed.
@@ -214,10 +214,10 @@ inline void choose_tile(tile_program& p, geometry kind, int phases, int maps,
       p.chunk = columns <= elements + elements / 2 ? columns : elements;
       p.tile_rows = columns >= 256 ? 1 : std::max<std::int64_t>(1, elements / columns);
       if (p.aligned_rows) {
-        const std::int64_t square = detail::transposed_elements(p, maps), side = square / 64;
-        const std::int64_t few = std::min(last, side);
-        p.chunk = std::min<std::int64_t>(columns, square / few / 64 * 64);
-        p.tile_rows = std::max(side, square / p.chunk);
+        // Fewer rows are longer, shorter rows more.
+        const std::int64_t most = detail::transposed_rows(p, maps);
+        p.chunk = std::min(columns, most / std::min(last, most) * 64);
+        p.tile_rows = std::max(most, most * 64 / p.chunk);
       }
       break;
     case geometry::rows:

@@ -3,7 +3,6 @@
 // size alone (1, 2, 4 or 8 bytes), so four instantiations serve all dtypes.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

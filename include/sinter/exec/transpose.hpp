@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include <sinter/exec/copy.hpp>
+#include <sinter/exec/scalar.hpp>
 #include <sinter/support/abi.hpp>
 #include <sinter/support/cache_lines.hpp>
 
@@ -181,12 +181,6 @@ void transpose_each(std::int64_t rows, std::int64_t columns, const std::byte* fr
       store_elements<Size>(columns, from + r * from_stride * size, to + r * size, to_stride);
 }
 
-template <std::size_t Size>
-using word_of = std::conditional_t<
-    Size == 1, std::uint8_t,
-    std::conditional_t<Size == 2, std::uint16_t,
-                       std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
-
 // Tile by tile, row after row of them; the last ones begin within those before. At least a tile of
 // rows and of columns, whose rows begin so many bytes after each other.
 template <std::size_t Size>
@@ -197,8 +191,8 @@ void transpose_tiles(std::int64_t rows, std::int64_t columns, const std::byte* f
   for (std::int64_t i = 0; i < rows; i += tile)
     for (std::int64_t j = 0; j < columns; j += tile) {
       const std::int64_t r = std::min(i, rows - tile), c = std::min(j, columns - tile);
-      transpose_tile<word_of<Size>, tile_side<Size>>(from + r * from_step + c * size, from_step,
-                                                     to + c * to_step + r * size, to_step);
+      transpose_tile<unsigned_word<Size>, tile_side<Size>>(
+          from + r * from_step + c * size, from_step, to + c * to_step + r * size, to_step);
     }
 }
 
