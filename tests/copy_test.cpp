@@ -15,9 +15,9 @@ namespace copy_test {
 namespace exec = sinter::exec;
 
 TEST_CASE_TEMPLATE("strided loads and stores", T, std::uint8_t, std::uint16_t, float, double) {
-  std::vector<T> from(300);
+  std::vector<T> from(400);
   std::iota(from.begin(), from.end(), T(0));
-  for (const std::int64_t n : {0, 1, 7, 30})
+  for (const std::int64_t n : {0, 1, 7, 30, 49})
     for (const std::int64_t stride : {-2, -1, 0, 1, 2, 3, 4, 5}) {
       std::vector<T> to(static_cast<std::size_t>(n) + 1, T(99));
       const T* first = from.data() + 100;
@@ -26,9 +26,9 @@ TEST_CASE_TEMPLATE("strided loads and stores", T, std::uint8_t, std::uint16_t, f
         CHECK(to[static_cast<std::size_t>(i)] == first[i * stride]);
       CHECK(to.back() == T(99));
       if (stride <= 0) continue;
-      std::vector<T> spread(200, T(99));
+      std::vector<T> spread(250, T(99));
       exec::strided_store(n, from.data(), sizeof(T), spread.data(), stride);
-      for (std::int64_t i = 0; i < 200; ++i) {
+      for (std::int64_t i = 0; i < 250; ++i) {
         const bool written = i % stride == 0 && i / stride < n;
         CHECK(spread[static_cast<std::size_t>(i)] ==
               (written ? from[static_cast<std::size_t>(i / stride)] : T(99)));
@@ -111,6 +111,24 @@ TEST_CASE("rows of every length are copied, and nothing beside them") {
               from[static_cast<std::size_t>(row * from_step + i)];
       exec::copy_rows(rows, bytes, from.data(), from_step, to.data(), to_step);
       CHECK(to == want);
+    }
+}
+
+TEST_CASE("bytes are copied wherever they begin in a page") {
+  constexpr std::size_t page = 4096;
+  std::vector<std::byte> from(6000), memory(3 * page);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7 % 251);
+  std::byte* const same = &memory[(reinterpret_cast<std::uintptr_t>(from.data()) -
+                                   reinterpret_cast<std::uintptr_t>(memory.data())) %
+                                  page];
+  for (const std::size_t ahead : {0, 1, 4, 31, 32, 100})
+    for (const std::size_t bytes : {0, 1, 2047, 2048, 2049, 4096, 4097, 6000}) {
+      std::fill(memory.begin(), memory.end(), std::byte{255});
+      std::byte* const to = same + ahead;
+      exec::copy_bytes(to, from.data(), bytes);
+      CHECK(std::equal(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(bytes), to));
+      CHECK(std::count(memory.begin(), memory.end(), std::byte{255}) ==
+            static_cast<std::ptrdiff_t>(memory.size() - bytes));
     }
 }
 

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <sinter/exec/copy_rows.hpp>
 #include <sinter/support/abi.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -57,7 +58,9 @@ void load_elements(std::int64_t n, const std::byte* from, std::int64_t stride, s
   constexpr auto size = static_cast<std::int64_t>(Size);
   const std::int64_t step = stride * size;
   if (stride == 0) return repeat_element<Size>(n, from, to);
-  // Known steps are shuffles: 0.04 ns per f32 element instead of 0.13 for 2.
+  // Known steps are shuffles: 0.04 ns per f32 element instead of 0.13 for 2, 0.1 instead of 0.26
+  // backwards.
+  if (stride == -1) return load_each<Size, -1>(n, from, to);
   if (stride == 2) return load_each<Size, 2>(n, from, to);
   if (stride == 3) return load_each<Size, 3>(n, from, to);
   if (stride == 4) return load_each<Size, 4>(n, from, to);
@@ -118,7 +121,7 @@ inline void strided_load(std::int64_t n, const void* from, std::int64_t stride,
   const auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
   if (stride == 1) {
-    std::memcpy(target, source, static_cast<std::size_t>(n) * element_size);
+    copy_bytes(target, source, static_cast<std::size_t>(n) * element_size);
     return;
   }
   detail::for_size(element_size, [=]<std::size_t Size>(detail::size_constant<Size>) {
@@ -132,7 +135,7 @@ inline void strided_store(std::int64_t n, const void* from, std::size_t element_
   const auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
   if (stride == 1) {
-    if (n > 0) std::memcpy(target, source, static_cast<std::size_t>(n) * element_size);
+    if (n > 0) copy_bytes(target, source, static_cast<std::size_t>(n) * element_size);
     return;
   }
   detail::for_size(element_size, [=]<std::size_t Size>(detail::size_constant<Size>) {
