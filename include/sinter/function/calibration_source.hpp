@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <sinter/exec/copy.hpp>
 #include <sinter/exec/processor.hpp>
 #include <sinter/function/calibration.hpp>
 #include <sinter/function/code.hpp>
@@ -255,16 +256,27 @@ class machine_measurement {
     out_.flop = (cube_time - b * out_.packed_element) / a;
   }
 
-  // A transposed operand against one that is not.
+  // A transposed operand against one that is not; and the same elements, one by one.
   void measure_jumps() {
     constexpr std::int64_t side = 384;
+    constexpr auto elements = static_cast<double>(side * side);
     const auto time = [this](bool transposed) {
       timed_graph g(code());
       const ir::value a = g.argument({side, side}), b = g.argument({side, side});
       g.output(sum(transposed ? ir::permute(a, std::array<std::int64_t, 2>{1, 0}) : a, b));
       return g.run(out_, brief).measured;
     };
-    out_.strided_element = (time(true) - time(false)) / static_cast<double>(side * side);
+    out_.transposed_element = (time(true) - time(false)) / elements;
+    const std::vector<float> from(static_cast<std::size_t>(side * side));
+    std::array<float, static_cast<std::size_t>(side)> to{};
+    out_.strided_element =
+        shortest_time(brief,
+                      [&] {
+                        for (std::int64_t column = 0; column < side; ++column)
+                          exec::strided_load(side, &from[static_cast<std::size_t>(column)], side,
+                                             sizeof(float), to.data());
+                      }) /
+        elements;
   }
 
   planning::machine out_;
@@ -272,7 +284,7 @@ class machine_measurement {
 
 // What the numbers of a file belong to; the first number is that of the format.
 inline std::string calibration_owner(const exec::processor& p) {
-  return "sinter machine 2, version " + std::to_string(SINTER_VERSION_MAJOR) + "." +
+  return "sinter machine 3, version " + std::to_string(SINTER_VERSION_MAJOR) + "." +
          std::to_string(SINTER_VERSION_MINOR) + "." + std::to_string(SINTER_VERSION_PATCH) + ", " +
          p.to_text();
 }

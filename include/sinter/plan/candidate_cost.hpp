@@ -108,7 +108,7 @@ class candidate_cost {
     for (const auto& [v, f] : c.inside.body)
       if (!c.winograd || v != c.inside.product)
         work += body_work(c, v, g_[v].forms[static_cast<std::size_t>(f)]);
-    work += strided_loads(c);
+    work += ordered_loads(c);
     switch (c.kind) {
       case nest_kind::column:
         work += micro_work(ir::op::reduce_sum, g_[c.root].type, machine_) *
@@ -381,19 +381,19 @@ class candidate_cost {
     double work = 0;
     const form& way = root.forms[static_cast<std::size_t>(c.form)];
     for (const view_step& s : resolve_way(g_, root, way).steps)
-      if (scatters_last_axis(s)) work += machine_.strided_element * root.elements;
+      work += ordering_work(s, machine_) * root.elements;
     return work;
   }
 
-  // Views whose elements do not lie side by side along the last axis are gathered one by one, but
-  // for what a product multiplies: see `reading`.
-  double strided_loads(const candidate& c) const {
+  // Views whose elements do not lie side by side along the last axis are ordered as they are
+  // loaded, but for what a product multiplies: see `reading`.
+  double ordered_loads(const candidate& c) const {
     if (c.kind == nest_kind::streamed) return 0;
     double work = 0;
     for (int leaf : c.inside.leaves) {
       if (std::ranges::find(c.inside.factors, leaf) != c.inside.factors.end()) continue;
       for (const view_step& s : resolve(g_, leaf, leaf == c.root).steps)
-        if (scatters_last_axis(s)) work += machine_.strided_element * g_[leaf].elements;
+        work += ordering_work(s, machine_) * g_[leaf].elements;
       work += machine_.row * window_rows(leaf);
     }
     return work;

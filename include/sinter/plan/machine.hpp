@@ -30,7 +30,8 @@ struct machine {
   double copied_row = 0.6;       // the same where a nest only copies
   double column_batch = 80;      // a batch of a column nest: its accumulators, two tile programs
   double strided_element = 1.0;  // an element that is gathered one by one
-  double packed_element = 0.15;  // an element of a product's operand, rearranged for the kernel
+  double transposed_element = 0.4;  // one that is moved in square tiles
+  double packed_element = 0.15;     // an element of a product's operand, rearranged for the kernel
 
   friend bool operator==(const machine&, const machine&) = default;
 };

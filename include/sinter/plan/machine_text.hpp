@@ -18,7 +18,7 @@
 
 namespace sinter::inline SINTER_ABI::planning {
 
-inline constexpr std::array<std::pair<std::string_view, double machine::*>, 14> machine_fields{{
+inline constexpr std::array<std::pair<std::string_view, double machine::*>, 15> machine_fields{{
     {"dram_byte", &machine::dram_byte},
     {"l2_byte", &machine::l2_byte},
     {"l2_bytes", &machine::l2_bytes},
@@ -32,6 +32,7 @@ inline constexpr std::array<std::pair<std::string_view, double machine::*>, 14> 
     {"copied_row", &machine::copied_row},
     {"column_batch", &machine::column_batch},
     {"strided_element", &machine::strided_element},
+    {"transposed_element", &machine::transposed_element},
     {"packed_element", &machine::packed_element},
 }};
 static_assert(sizeof(machine) == machine_fields.size() * sizeof(double));

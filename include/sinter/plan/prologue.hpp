@@ -225,7 +225,7 @@ class prologue_finder {
     const resolved_view view = resolve(g_, value);
     if (g_[view.base].is_constant || g_[view.base].scalar()) return 0;
     double work = g_.machine().tile_operand * width_factor(g_[view.base].type);
-    for (const view_step& s : view.steps) work += jump_work(s);
+    for (const view_step& s : view.steps) work += ordering_work(s, g_.machine());
     return work;
   }
 
@@ -242,10 +242,6 @@ class prologue_finder {
     return cost;
   }
 
-  double jump_work(const view_step& s) const {
-    return scatters_last_axis(s) ? g_.machine().strided_element : 0;
-  }
-
   // Appends what computes `value`, seen through `steps`, and returns its place. `path` numbers the
   // views that were gone through.
   int emit(prologue_part& part, std::vector<int>& reads, int value, bool cut, int path,
@@ -257,7 +253,7 @@ class prologue_finder {
     prologue_value out{value, chosen.form, {}, {}};
     if (chosen.form < 0) {
       work_ += load_work(value);
-      for (const view_step& s : steps) work_ += jump_work(s);
+      for (const view_step& s : steps) work_ += ordering_work(s, g_.machine());
       out.steps = steps;
       if (cut && !v.scalar()) out.steps.push_back(cut_step(v.shape));
       const int base = resolve(g_, value).base;

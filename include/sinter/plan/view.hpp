@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <sinter/graph/unit_axes.hpp>
+#include <sinter/plan/machine.hpp>
 #include <sinter/plan/nest.hpp>
 #include <sinter/plan/values.hpp>
 
@@ -53,11 +54,19 @@ inline view_step view_step_of(const value_graph& g, const value_class& v, const 
 }
 
 // Do neighbours along the last axis of the result lie apart, or in the other direction?
-inline bool scatters_last_axis(const view_step& s) {
+inline bool moves_last_axis(const view_step& s) {
   const std::size_t last = s.result.size() - 1;
-  const bool moves_last =
-      s.code == ir::op::permute && s.attributes[last] != static_cast<std::int64_t>(last);
-  return moves_last || s.code == ir::op::flip;
+  return s.code == ir::op::permute && s.attributes[last] != static_cast<std::int64_t>(last);
+}
+inline bool scatters_last_axis(const view_step& s) {
+  return moves_last_axis(s) || s.code == ir::op::flip;
+}
+
+// Nanoseconds per element for bringing what is read through a step into the order of the result's
+// last axis: in square tiles, or reversed in registers.
+inline double ordering_work(const view_step& s, const machine& m) {
+  if (moves_last_axis(s)) return m.transposed_element;
+  return s.code == ir::op::flip ? m.tile_operand : 0;
 }
 
 // Follows the movements below a value down to what is stored: an argument, a constant, a value that
