@@ -323,6 +323,28 @@ TEST_CASE("casts truncate and saturate") {
   for (int i = 0; i < 6; ++i) CHECK(floats[i] == static_cast<float>(whole[i]));
 }
 
+TEST_CASE_TEMPLATE("floats of all sizes become 64-bit integers as single ones do", T, float,
+                   double) {
+  std::vector<T> x;
+  for (int exponent = -3; exponent < 70; ++exponent)
+    for (const double mantissa : {1.0, 1.4999999, 1.75})
+      for (const double sign : {1.0, -1.0})
+        x.push_back(static_cast<T>(sign * std::ldexp(mantissa, exponent)));
+  for (const T special : {T(0), T(-0.0), std::numeric_limits<T>::infinity(),
+                          -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()})
+    x.insert(x.begin() + 50, special);
+  const exec::kernel_table all = exec::make_kernel_table<T, std::int64_t, std::uint64_t>();
+  const void* operands[] = {x.data()};
+  const auto check = [&]<class To>(To) {
+    std::vector<To> result(x.size());
+    all.cast_op(sn::dtype_of<T>, sn::dtype_of<To>)(static_cast<std::int64_t>(x.size()), operands,
+                                                   result.data());
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK(result[i] == exec::convert<To>(x[i]));
+  };
+  check(std::int64_t{});
+  check(std::uint64_t{});
+}
+
 TEST_CASE_TEMPLATE("a fused region and a chain of micro-ops give the same bits", T, float, double) {
   for_each_kind<T>([]<ir::region R>() {
     const T scalar = T(0.37);

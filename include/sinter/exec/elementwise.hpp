@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <sinter/exec/floor_division.hpp>
 #include <sinter/exec/math.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/graph/op.hpp>
@@ -118,9 +119,9 @@ template <ir::op Op, Floating T>
   else if constexpr (Op == op::div)
     return a / b;
   else if constexpr (Op == op::floor_divide)
-    return for_each_lane<T>([](T x, T y) { return floor_divide(x, y); }, a, b);
+    return exec::floor_divide<T>(a, b);
   else if constexpr (Op == op::mod)
-    return for_each_lane<T>([](T x, T y) { return modulo(x, y); }, a, b);
+    return exec::modulo<T>(a, b);
   else if constexpr (Op == op::pow)
     return exec::pow<T>(a, b);
   else if constexpr (Op == op::maximum)

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Logarithms after fdlibm's e_log.c and e_log2.c (Sun Microsystems, 1993), of f32 in the form of
-// Cephes' logf (Moshier), for registers: both cases of every branch are computed. pow, whose exact
-// cases are many, is left to the C library lane by lane.
+// Cephes' logf (Moshier), for registers: both cases of every branch are computed.
 #pragma once
-
-#include <cmath>
 
 #include <sinter/exec/float_format.hpp>
 
@@ -25,16 +22,13 @@ struct log_parts {
 template <Floating T>
 inline constexpr bool splits_special_values = false;
 
+// The parts of a positive normal x, from whose exponent's bits `bias` is subtracted.
 template <Floating T>
-[[gnu::always_inline]] inline log_parts<T> split_log(simd<T> x) {
-  using format = float_format<T>;
+[[gnu::always_inline]] inline log_parts<T> split_normal(simd<T> x, simd<T> bias) {
   using bits = simd_bits<T>;
-  constexpr bool narrow = sizeof(T) == 4;
-  constexpr int shift = format::mantissa_bits;
-  const simd_mask<T> denormal = x < simd<T>(format::smallest_normal);
-  x = select<T>(denormal, mul<T>(x, narrow ? T(0x1p25) : T(0x1p54)), x);
-
   using word = typename bits::value_type;
+  constexpr bool narrow = sizeof(T) == 4;
+  constexpr int shift = float_format<T>::mantissa_bits;
   constexpr word one = std::bit_cast<word>(T(1));
   constexpr word root_half = narrow ? word(0x3f3504f3) : word(0x3fe6a09e00000000);
   constexpr word whole = std::bit_cast<word>(narrow ? T(0x1p23) : T(0x1p52));
@@ -43,12 +37,19 @@ template <Floating T>
   const bits moved = as_bits<T>(x) + bits(word(one - root_half));
   const simd<T> biased =
       from_bits<T>((moved >> shift) | bits(whole)) - simd<T>(std::bit_cast<T>(whole));
-  const simd<T> bias = select<T>(denormal, simd<T>(narrow ? T(127 + 25) : T(1023 + 54)),
-                                 simd<T>(narrow ? T(127) : T(1023)));
   const simd<T> mantissa =
       from_bits<T>((moved & bits(word((word(1) << shift) - 1))) + bits(root_half));
-
   return {biased - bias, mantissa - simd<T>(T(1))};
+}
+
+template <Floating T>
+[[gnu::always_inline]] inline log_parts<T> split_log(simd<T> x) {
+  constexpr bool narrow = sizeof(T) == 4;
+  const simd_mask<T> denormal = x < simd<T>(float_format<T>::smallest_normal);
+  const simd<T> normal = select<T>(denormal, mul<T>(x, narrow ? T(0x1p25) : T(0x1p54)), x);
+  const simd<T> bias = select<T>(denormal, simd<T>(narrow ? T(127 + 25) : T(1023 + 54)),
+                                 simd<T>(narrow ? T(127) : T(1023)));
+  return split_normal<T>(normal, bias);
 }
 
 #if defined(__AVX512F__)
@@ -155,12 +156,6 @@ template <Floating T>
   const simd<T> sum = exponent + product;
   rest = rest + ((exponent - sum) + product);
   return detail::finish_log<T>(x, rest + sum);
-}
-
-/// x^y as the C library has it (glibc: within 1 ULP), special cases included.
-template <Floating T>
-[[gnu::always_inline]] inline simd<T> pow(simd<T> x, simd<T> y) {
-  return for_each_lane<T>([](T a, T b) { return std::pow(a, b); }, x, y);
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -6,4 +6,5 @@
 #include <sinter/exec/exponential.hpp>
 #include <sinter/exec/hyperbolic_tangent.hpp>
 #include <sinter/exec/logarithm.hpp>
+#include <sinter/exec/power.hpp>
 #include <sinter/exec/trigonometric.hpp>

@@ -16,6 +16,7 @@
 #include <sinter/exec/map_kernel.hpp>
 #include <sinter/exec/narrow_cast.hpp>
 #include <sinter/exec/scalar.hpp>
+#include <sinter/exec/whole_cast.hpp>
 #include <sinter/graph/op.hpp>
 #include <sinter/graph/region.hpp>
 #include <sinter/tensor/dtype.hpp>
@@ -115,6 +116,13 @@ void where_kernel(std::int64_t n, const void* const* operands, void* result) {
   }
 }
 
+// Of bools read as bytes, for the same reason: 0.02 instead of 0.6 ns each.
+inline void not_kernel(std::int64_t n, const void* const* operands, void* result) {
+  const auto* x = static_cast<const unsigned char*>(operands[0]);
+  auto* out = static_cast<unsigned char*>(result);
+  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<unsigned char>(x[i] ^ 1);
+}
+
 // Of integers, the result's sign does not matter, and the operand's only if bits are added.
 template <class To, class From>
 void cast_kernel(std::int64_t n, const void* const* operands, void* result) {
@@ -139,6 +147,8 @@ consteval ir::map_function micro_op_of() {
     return &copy_kernel<sizeof(T)>;
   else if constexpr (Op == ir::op::where)
     return &where_kernel<std::conditional_t<Floating<T>, T, unsigned_word<sizeof(T)>>>;
+  else if constexpr (Op == ir::op::logical_not)
+    return &not_kernel;
   else if constexpr (has_modes<T, Op>())
     return &map_kernel<one_op_region(Op, dtype_of<T>)>;
   else if constexpr (Integer<T> && ignores_sign(Op))
@@ -199,6 +209,8 @@ constexpr ir::map_function cast_op() {
     return &cast_kernel<bool, unsigned_word<sizeof(From)>>;
   else if constexpr (std::is_same_v<From, bool>)
     return &cast_kernel<To, std::uint8_t>;
+  else if constexpr (Floating<From> && detail::gains_from_whole_cast<To>)
+    return &detail::whole_cast_kernel<To, From>;
   else
     return &cast_kernel<To, From>;
 }

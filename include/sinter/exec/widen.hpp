@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Registers of f32 that go into accumulators of f64.
+// Registers of f32 as f64, and back.
 #pragma once
 
 #include <array>
@@ -31,6 +31,27 @@ using wide_registers = std::array<simd<double>, static_cast<std::size_t>(lanes<T
 #endif
 }
 [[gnu::always_inline]] inline wide_registers<double> widen(simd<double> x) { return {x}; }
+
+/// Rounded to f32.
+[[gnu::always_inline]] inline simd<float> narrow(const wide_registers<float>& x) {
+#if defined(__AVX512F__)
+  const __m512d first = _mm512_castpd256_pd512(_mm256_castps_pd(_mm512_cvtpd_ps(x[0])));
+  const __m256d second = _mm256_castps_pd(_mm512_cvtpd_ps(x[1]));
+  return simd<float>(_mm512_castpd_ps(_mm512_insertf64x4(first, second, 1)));
+#elif defined(__AVX__)
+  return simd<float>(_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(x[0])),
+                                          _mm256_cvtpd_ps(x[1]), 1));
+#elif defined(__SSE2__)
+  return simd<float>(_mm_movelh_ps(_mm_cvtpd_ps(x[0]), _mm_cvtpd_ps(x[1])));
+#else
+  double wide[static_cast<std::size_t>(lanes<float>)];
+  float out[static_cast<std::size_t>(lanes<float>)];
+  for (std::size_t k = 0; k < x.size(); ++k)
+    store<double>(wide + k * static_cast<std::size_t>(lanes<double>), x[k]);
+  for (int i = 0; i < lanes<float>; ++i) out[i] = static_cast<float>(wide[i]);
+  return load<float>(out);
+#endif
+}
 
 /// to[i] += x[i] for all lanes. A loop over single lanes makes a sum over rows take a third more
 /// time.
