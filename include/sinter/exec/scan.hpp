@@ -112,9 +112,10 @@ T scan_block(std::int64_t n, const T* from, T* to, T before) {
   return own;
 }
 
-/// The running sums of n elements that lie `step` elements apart.
+namespace detail {
+
 template <class T, bool Reverse>
-void scan_line(std::int64_t n, const T* from, std::int64_t step, T* to) {
+void scan_blocks(std::int64_t n, const T* from, std::int64_t step, T* to) {
   alignas(64) std::array<T, static_cast<std::size_t>(scanned_block)> gathered;
   T before(0);
   for (std::int64_t done = 0; done < n; done += scanned_block) {
@@ -130,6 +131,19 @@ void scan_line(std::int64_t n, const T* from, std::int64_t step, T* to) {
     }
     before = sum_of(before, scan_block<T, Reverse>(count, block, to + at, before));
   }
+}
+
+}  // namespace detail
+
+/// The running sums of n elements that lie `step` elements apart.
+template <class T, bool Reverse>
+[[gnu::always_inline]] inline void scan_line(std::int64_t n, const T* from, std::int64_t step,
+                                             T* to) {
+  // Short lines feel a call and its room: those of 3 f32 took 5.3 ns.
+  if (step == 1 && n <= scanned_block)
+    scan_block<T, Reverse>(n, from, to, T(0));
+  else
+    detail::scan_blocks<T, Reverse>(n, from, step, to);
 }
 
 namespace detail {
