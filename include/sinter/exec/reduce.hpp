@@ -157,6 +157,37 @@ void reduce_narrow_block(std::int64_t rows, std::int64_t width, const T* x, std:
   accumulate_partials<M, T>(width - j, rest, accumulator + j);
 }
 
+// A block of rows to the results of their columns. From the identity, as accumulators begin, which
+// turns the sum -0 into 0.
+template <monoid M, Floating T>
+void whole_columns_kernel(std::int64_t rows, std::int64_t columns, const void* x,
+                          std::int64_t row_stride, void* result) {
+  const auto* from = static_cast<const T*>(x);
+  auto* to = static_cast<T*>(result);
+  const simd<T> identity(identity_of<M, T>());
+  std::int64_t j = 0;
+  for (; j + lanes<T> <= columns; j += lanes<T>)
+    store<T>(to + j,
+             combine<M>(identity, reduce_register_of_rows<M, T>(
+                                      rows, [&](std::int64_t row) __attribute__((always_inline)) {
+                                        return load<T>(from + row * row_stride + j);
+                                      })));
+  const std::int64_t rest = columns - j;
+  if (rest == 0) return;
+  const auto part = [&](std::int64_t row) __attribute__((always_inline)) {
+    return load_part<T>(from + row * row_stride + j, rest, T(1));
+  };
+  store_part<T>(to + j, rest, combine<M>(identity, reduce_register_of_rows<M, T>(rows, part)));
+}
+
+template <monoid M, class T>
+constexpr whole_columns_function whole_columns_of() {
+  if constexpr (Floating<T>)
+    return &whole_columns_kernel<M, T>;
+  else
+    return nullptr;
+}
+
 // The same for a block of at least four rows, of which lines so many rows ahead are fetched.
 template <monoid M, Floating T>
 auto block_kernel_of_rows(bool in_turn, bool fetches, std::int64_t rows_ahead) {
@@ -266,14 +297,22 @@ constexpr int lanes_of() {
 template <monoid M, class T>
 constexpr reduction_kernels reduction_of() {
   if constexpr (M == monoid::argmax)
-    return {&argmax_row<T>,    &argmax_whole_row<T>,    argmax_whole_rows<T>(),
-            &argmax_column<T>, &argmax_combine<T>,      &argmax_identity<T>,
-            &argmax_finish<T>, sizeof(argmax_state<T>), 1};
+    return {&argmax_row<T>,
+            &argmax_whole_row<T>,
+            argmax_whole_rows<T>(),
+            &argmax_column<T>,
+            nullptr,
+            &argmax_combine<T>,
+            &argmax_identity<T>,
+            &argmax_finish<T>,
+            sizeof(argmax_state<T>),
+            1};
   else
     return {&row_kernel<M, T>,
             &whole_row_kernel<M, T>,
             whole_rows_kernel<M, T>(),
             &column_kernel<M, T>,
+            whole_columns_of<M, T>(),
             &combine_kernel<M, accumulator_type<M, T>>,
             &identity_kernel<M, accumulator_type<M, T>>,
             &finish_kernel<T, accumulator_type<M, T>>,

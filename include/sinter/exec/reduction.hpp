@@ -84,6 +84,10 @@ using whole_rows_function = void (*)(std::int64_t rows, std::int64_t n, const vo
 using column_reduce_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
                                         std::int64_t row_stride, ir::column_walk walk,
                                         void* accumulator);
+/// result[j] = what x[i][j] of at most column_block_rows rows i are reduced to, as if accumulators
+/// had seen them.
+using whole_columns_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
+                                        std::int64_t row_stride, void* result);
 /// block[j] = block[j] op x[i][j] for all rows i, one after the other, in the dtype of the
 /// elements; `block` has room for whole lines.
 using block_reduce_function = void (*)(std::int64_t rows, std::int64_t columns, const void* x,
@@ -118,6 +122,7 @@ struct reduction_kernels {
   whole_row_function whole_row;
   whole_rows_function whole_rows;
   column_reduce_function column;
+  whole_columns_function whole_columns;  // of floats, else nullptr
   combine_function combine;
   identity_function identity;
   finish_function finish;

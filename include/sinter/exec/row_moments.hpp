@@ -248,6 +248,7 @@ constexpr reduction_kernels deviations_of() {
           &detail::moments_whole_row<T>,
           &detail::moments_whole_rows<T>,
           nullptr,
+          nullptr,
           &detail::moments_combine,
           &detail::moments_identity,
           &detail::moments_finish<T>,

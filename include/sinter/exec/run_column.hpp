@@ -19,6 +19,7 @@
 #include <sinter/exec/parallel.hpp>
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/run_tile.hpp>
+#include <sinter/exec/sole_columns.hpp>
 #include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -57,12 +58,15 @@ class column_nest {
     request.block_columns = columns_;
     rest_.bind(at, request);
     divide();
+    sole_.bind(map_.program(), rest_.program(), pair_ == nullptr ? reduced_ : 0);
     return need();
   }
 
   void run(const run_memory& memory) const {
     if (batch_ == 0 || columns_ == 0) return;
-    if (row_groups_ == 1)
+    if (sole_.is_bound())
+      run_alone(memory);
+    else if (row_groups_ == 1)
       run_batches(memory);
     else
       run_groups(memory);
@@ -205,32 +209,67 @@ class column_nest {
     if (pair_ != nullptr) std::fill(pair.second + column, pair.second + column_end, 0.0);
   }
 
-  void run_batches(const run_memory& memory) const {
+  // f(thread, [first, end) of the batches, [column, column_end) of their columns) of all tasks.
+  template <class F>
+  void for_each_task(F f) const {
     const std::int64_t column_tasks = planning::pieces_of(columns_, columns_per_task_);
     const std::int64_t batch_tasks = planning::pieces_of(batch_, batches_per_task_);
-    parallel_for(
-        batch_tasks * column_tasks, nest_->predicted_nanoseconds,
-        [&](std::int64_t task, int thread) {
-          std::byte* scratch = memory.scratch(thread);
-          const std::int64_t column = task % column_tasks * columns_per_task_;
-          const std::int64_t column_end = std::min(columns_, column + columns_per_task_);
-          const std::int64_t first = task / column_tasks * batches_per_task_;
-          tile_runner map(map_.program(), memory.bases, scratch);
-          map.begin();
-          std::byte* accumulators = own_accumulators(scratch);
-          map.set_column_accumulators(accumulators);
-          const pair_memory pair = own_pair(scratch);
-          map.set_pair(pair);
-          for (std::int64_t b = first; b < std::min(batch_, first + batches_per_task_); ++b) {
-            std::byte* here =
-                accumulators + static_cast<std::size_t>(column) * kernels().accumulator_bytes;
-            if (has_shifts()) find_shifts(map, pair, accumulators, b, column, column_end);
-            begin_pair(pair, accumulators, column, column_end);
-            map.run_all(b * reduced_, (b + 1) * reduced_, column, column_end);
-            finish(scratch, pair, column, column_end, here);
-            run_rest(memory, scratch, b, column, column_end);
-          }
+    parallel_for(batch_tasks * column_tasks, nest_->predicted_nanoseconds,
+                 [&](std::int64_t task, int thread) {
+                   const std::int64_t column = task % column_tasks * columns_per_task_;
+                   const std::int64_t first = task / column_tasks * batches_per_task_;
+                   f(thread, first, std::min(batch_, first + batches_per_task_), column,
+                     std::min(columns_, column + columns_per_task_));
+                 });
+  }
+
+  void run_alone(const run_memory& memory) const {
+    for_each_task([&](int thread, std::int64_t first, std::int64_t end, std::int64_t column,
+                      std::int64_t column_end) {
+      for (std::int64_t b = first; b < end; ++b) {
+        if (std::byte* const target = sole_.target(memory.bases, b, column)) {
+          sole_.reduce(memory.bases, b, column, column_end, target);
+          continue;
+        }
+        std::byte* const scratch = memory.scratch(thread);
+        for_each_part(column, column_end, [&](std::int64_t at, std::int64_t stop) {
+          sole_.reduce(memory.bases, b, at, stop, own_results(scratch));
+          run_rest(memory, scratch, b, at, stop);
         });
+      }
+    });
+  }
+
+  void run_batches(const run_memory& memory) const {
+    for_each_task([&](int thread, std::int64_t first, std::int64_t end, std::int64_t column,
+                      std::int64_t column_end) {
+      std::byte* scratch = memory.scratch(thread);
+      tile_runner map(map_.program(), memory.bases, scratch);
+      map.begin();
+      std::byte* accumulators = own_accumulators(scratch);
+      map.set_column_accumulators(accumulators);
+      const pair_memory pair = own_pair(scratch);
+      map.set_pair(pair);
+      for (std::int64_t b = first; b < end; ++b)
+        for_each_part(column, column_end, [&](std::int64_t at, std::int64_t stop) {
+          std::byte* here =
+              accumulators + static_cast<std::size_t>(at) * kernels().accumulator_bytes;
+          if (has_shifts()) find_shifts(map, pair, accumulators, b, at, stop);
+          begin_pair(pair, accumulators, at, stop);
+          map.run_all(b * reduced_, (b + 1) * reduced_, at, stop);
+          finish(scratch, pair, at, stop, here);
+          run_rest(memory, scratch, b, at, stop);
+        });
+    });
+  }
+
+  // f(from, to) of parts of some columns. Those of a few rows are so short that accumulators, and
+  // what is computed of the results, stay in L1.
+  template <class F>
+  void for_each_part(std::int64_t column, std::int64_t column_end, F f) const {
+    constexpr std::int64_t part = 2048;
+    const std::int64_t most = reduced_ <= column_block_rows ? part : column_end - column;
+    for (; column < column_end; column += most) f(column, std::min(column_end, column + most));
   }
 
   void run_groups(const run_memory& memory) const {
@@ -347,6 +386,7 @@ class column_nest {
   bound_tile map_, rest_;
   const planning::step* second_;  // nullptr: one accumulator per column
   const pair_kernels* pair_;      // and so here
+  sole_columns sole_;
   std::int64_t batch_ = 1, reduced_ = 1, columns_ = 1;
   std::int64_t row_groups_ = 1, rows_per_group_ = 1, columns_per_task_ = 1, batches_per_task_ = 1;
 };
