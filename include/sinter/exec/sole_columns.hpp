@@ -10,6 +10,7 @@
 
 #include <sinter/exec/reduction.hpp>
 #include <sinter/exec/tile_program.hpp>
+#include <sinter/plan/division.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
 
@@ -64,13 +65,15 @@ class sole_columns {
     return bases[s.buffer] + (s.offset + at) * static_cast<std::int64_t>(s.element_size);
   }
 
-  // All rows are read side by side, for which L1 has to hold a line of each: rows a multiple of 1
-  // KiB apart have few places there. (Of 1024 f32 12 take 0.7 of the time that they take with
-  // accumulators, 16 1.3, 32 4.2; of 1000 16 take 0.6, 24 0.65, 32 as long.)
+  // All rows are read side by side, for which L1 has to hold a line of each: of those that are not
+  // a multiple of 1 KiB apart it holds twice as many. (Of 1000 f32 16 take 0.6 of the time that
+  // they take with accumulators, 24 0.65, 32 as long; of 1024 32 4.2.)
   bool has_few(std::int64_t columns, std::int64_t lanes) const {
     const std::int64_t bytes = row_step_ * static_cast<std::int64_t>(from_->element_size);
-    const bool is_narrow = columns <= 4 * lanes;
-    return rows_ >= 1 && rows_ <= (is_narrow ? column_block_rows : bytes % 1024 == 0 ? 12 : 24);
+    std::int64_t most = planning::rows_in_registers;
+    if (bytes % 1024 != 0) most *= 2;
+    if (columns <= 4 * lanes) most = column_block_rows;
+    return rows_ >= 1 && rows_ <= most;
   }
 
   static const stream* target_of(const tile_program& rest) {

@@ -214,11 +214,13 @@ class machine_measurement {
     out_.copied_row = (found.measured - found.predicted) / rows;
   }
 
-  // Sums over the middle of three axes: a batch per element of the first one.
+  // Sums over the middle of three axes, a batch per element of the first one; of products, which
+  // are not in memory.
   void measure_column_batches() {
     constexpr std::int64_t batches = 512;
     timed_graph g(code());
-    g.output(ir::reduce(ir::op::reduce_sum, g.argument({batches, 8, 64}), 2, false));
+    const ir::value x = g.argument({batches, 8, 64}), y = g.argument({batches, 8, 64});
+    g.output(ir::reduce(ir::op::reduce_sum, ir::elementwise(ir::op::mul, {x, y}), 2, false));
     out_.column_batch = 1e-3;
     const auto found = g.run(out_, brief);
     out_.column_batch = (found.measured - found.predicted) / (batches - 1);

@@ -113,7 +113,8 @@ class candidate_cost {
       case nest_kind::column:
         work += micro_work(ir::op::reduce_sum, g_[c.root].type, machine_) *
                 g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
-        work += machine_.column_batch * (column_batches(c) - 1);
+        work += (stays_in_registers(c) ? machine_.row : machine_.column_batch) *
+                (column_batches(c) - 1);
         if (c.pair.any()) work += pair_work(c);
         break;
       case nest_kind::tile:
@@ -250,6 +251,13 @@ class candidate_cost {
       for (int i : c.parts) products += shared_products(part(i)) + 1;
     }
     return products - 1;
+  }
+
+  // Does a column nest reduce few rows that are stored as they are?
+  bool stays_in_registers(const candidate& c) const {
+    const int x = g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0];
+    return !c.pair.any() && !c.inside.computes(x) &&
+           g_[x].elements <= static_cast<double>(rows_in_registers) * g_[c.root].elements;
   }
 
   // The elements of the axes in front of those that a column nest reduces.
