@@ -113,8 +113,7 @@ class candidate_cost {
       case nest_kind::column:
         work += micro_work(ir::op::reduce_sum, g_[c.root].type, machine_) *
                 g_[g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0]].elements;
-        work += (stays_in_registers(c) ? machine_.row : machine_.column_batch) *
-                (column_batches(c) - 1);
+        work += column_batch(c) * (column_batches(c) - 1);
         if (c.pair.any()) work += pair_work(c);
         break;
       case nest_kind::tile:
@@ -253,11 +252,15 @@ class candidate_cost {
     return products - 1;
   }
 
-  // Does a column nest reduce few rows that are stored as they are?
-  bool stays_in_registers(const candidate& c) const {
+  // A batch of a column nest: no accumulators where it reduces few rows that are stored as they
+  // are.
+  double column_batch(const candidate& c) const {
     const int x = g_[c.root].forms[static_cast<std::size_t>(c.form)].operands[0];
-    return !c.pair.any() && !c.inside.computes(x) &&
-           g_[x].elements <= static_cast<double>(rows_in_registers) * g_[c.root].elements;
+    const bool stays_in_registers =
+        !c.pair.any() && !c.inside.computes(x) &&
+        g_[x].elements <= static_cast<double>(rows_in_registers) * g_[c.root].elements;
+    return stays_in_registers ? std::min(machine_.row, machine_.column_batch)
+                              : machine_.column_batch;
   }
 
   // The elements of the axes in front of those that a column nest reduces.
