@@ -214,7 +214,7 @@ void map_reduce_columns_kernel(std::int64_t rows, std::int64_t columns, ir::colu
     const auto four_rows = [&](std::int64_t row) __attribute__((always_inline)) {
       return std::array{leaves(row), leaves(row + 1), leaves(row + 2), leaves(row + 3)};
     };
-    const bool is_narrow = width <= detail::narrow_registers * lanes<T>;
+    const bool is_narrow = width <= narrow_registers * lanes<T>;
     const bool in_turn = walk.in_turn && !is_narrow;
     const std::int64_t grouped = in_turn ? 0 : rows - rows % detail::rows_at_once;
     const detail::leaves_ahead<R> ahead(operands, rows, width, {walk.ahead, in_turn});

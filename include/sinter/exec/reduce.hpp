@@ -138,23 +138,37 @@ template <monoid M, Floating T, class Load>
   return all;
 }
 
-// And of a few columns, or of a few rows.
-template <monoid M, Floating T>
-void reduce_narrow_block(std::int64_t rows, std::int64_t width, const T* x, std::int64_t row_stride,
-                         std::int64_t /*ahead*/, accumulator_type<M, T>* accumulator) {
+// And of `width` columns, a register after the other: whole(j, all) of what the columns from j on
+// come to, part(j, count, all) where fewer than a register are left.
+template <monoid M, Floating T, class Whole, class Part>
+[[gnu::always_inline]] inline void reduce_registers_of_rows(std::int64_t rows, std::int64_t width,
+                                                            const T* x, std::int64_t row_stride,
+                                                            Whole whole, Part part) {
   std::int64_t j = 0;
-  const auto whole = [&](std::int64_t row) __attribute__((always_inline)) {
+  const auto load_whole = [&](std::int64_t row) __attribute__((always_inline)) {
     return load<T>(x + row * row_stride + j);
   };
-  const auto part = [&](std::int64_t row) __attribute__((always_inline)) {
+  const auto load_rest = [&](std::int64_t row) __attribute__((always_inline)) {
     return load_part<T>(x + row * row_stride + j, width - j, T(1));
   };
   for (; j + lanes<T> <= width; j += lanes<T>)
-    accumulate<M, T>(reduce_register_of_rows<M, T>(rows, whole), accumulator + j);
-  if (j == width) return;
-  alignas(64) T rest[static_cast<std::size_t>(lanes<T>)];
-  store<T>(rest, reduce_register_of_rows<M, T>(rows, part));
-  accumulate_partials<M, T>(width - j, rest, accumulator + j);
+    whole(j, reduce_register_of_rows<M, T>(rows, load_whole));
+  if (j < width) part(j, width - j, reduce_register_of_rows<M, T>(rows, load_rest));
+}
+
+// A block of a few columns, or of a few rows.
+template <monoid M, Floating T>
+void reduce_narrow_block(std::int64_t rows, std::int64_t width, const T* x, std::int64_t row_stride,
+                         std::int64_t /*ahead*/, accumulator_type<M, T>* accumulator) {
+  reduce_registers_of_rows<M, T>(
+      rows, width, x, row_stride,
+      [&](std::int64_t j, simd<T> all)
+          __attribute__((always_inline)) { accumulate<M, T>(all, accumulator + j); },
+      [&](std::int64_t j, std::int64_t count, simd<T> all) __attribute__((always_inline)) {
+        alignas(64) T rest[static_cast<std::size_t>(lanes<T>)];
+        store<T>(rest, all);
+        accumulate_partials<M, T>(count, rest, accumulator + j);
+      });
 }
 
 // A block of rows to the results of their columns. From the identity, as accumulators begin, which
@@ -162,22 +176,15 @@ void reduce_narrow_block(std::int64_t rows, std::int64_t width, const T* x, std:
 template <monoid M, Floating T>
 void whole_columns_kernel(std::int64_t rows, std::int64_t columns, const void* x,
                           std::int64_t row_stride, void* result) {
-  const auto* from = static_cast<const T*>(x);
   auto* to = static_cast<T*>(result);
   const simd<T> identity(identity_of<M, T>());
-  std::int64_t j = 0;
-  for (; j + lanes<T> <= columns; j += lanes<T>)
-    store<T>(to + j,
-             combine<M>(identity, reduce_register_of_rows<M, T>(
-                                      rows, [&](std::int64_t row) __attribute__((always_inline)) {
-                                        return load<T>(from + row * row_stride + j);
-                                      })));
-  const std::int64_t rest = columns - j;
-  if (rest == 0) return;
-  const auto part = [&](std::int64_t row) __attribute__((always_inline)) {
-    return load_part<T>(from + row * row_stride + j, rest, T(1));
-  };
-  store_part<T>(to + j, rest, combine<M>(identity, reduce_register_of_rows<M, T>(rows, part)));
+  reduce_registers_of_rows<M, T>(
+      rows, columns, static_cast<const T*>(x), row_stride,
+      [&](std::int64_t j, simd<T> all)
+          __attribute__((always_inline)) { store<T>(to + j, combine<M>(identity, all)); },
+      [&](std::int64_t j, std::int64_t count, simd<T> all) __attribute__((always_inline)) {
+        store_part<T>(to + j, count, combine<M>(identity, all));
+      });
 }
 
 template <monoid M, class T>

@@ -71,6 +71,11 @@ inline constexpr std::int64_t reduce_block = 64;
 /// rows.
 inline constexpr std::int64_t column_block_rows = 32;
 
+/// Rows of so many registers and less are walked one register of columns after the other, whose
+/// sums need not wait for what was stored four rows before. (sum(|x|, 0) over 20,000 rows of 16: 46
+/// us instead of 62.)
+inline constexpr std::int64_t narrow_registers = 4;
+
 /// Combines n contiguous elements x into *accumulator.
 using row_reduce_function = void (*)(std::int64_t n, const void* x, void* accumulator);
 /// *result = what n contiguous elements x are reduced to, as if one accumulator had seen them.

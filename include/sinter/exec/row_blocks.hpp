@@ -17,11 +17,6 @@ namespace sinter::inline SINTER_ABI::exec::detail {
 // Columns whose partial results are on the stack at one time: 4 KiB of floats.
 inline constexpr std::int64_t partial_columns = 1024;
 
-// Rows of so many registers and less are walked one register of columns after the other, whose sums
-// need not wait for what was stored four rows before. (sum(|x|, 0) over 20,000 rows of 16: 46 us
-// instead of 62.)
-inline constexpr std::int64_t narrow_registers = 4;
-
 /// f(first, width, row, end) for blocks of rows [row, end) and columns [first, first + width).
 template <class F>
 [[gnu::always_inline]] inline void for_each_block(std::int64_t rows, std::int64_t columns,

@@ -72,7 +72,7 @@ class sole_columns {
     const std::int64_t bytes = row_step_ * static_cast<std::int64_t>(from_->element_size);
     std::int64_t most = planning::rows_in_registers;
     if (bytes % 1024 != 0) most *= 2;
-    if (columns <= 4 * lanes) most = column_block_rows;
+    if (columns <= narrow_registers * lanes) most = column_block_rows;
     return rows_ >= 1 && rows_ <= most;
   }
 
