@@ -109,8 +109,14 @@ class scan_nest {
   void scan_lines(const run_memory& memory, std::int64_t first, std::int64_t last) const {
     const T* const from = source<T>(memory);
     T* to = target<T>(memory) + first * count_;
+    const bool are_plain = axis_stride_ == 1 && !nest_->exclusive;
     for_each_run(x_.before, x_.before_strides, first, last - first,
                  [&](std::int64_t offset, std::int64_t step, std::int64_t length, std::int64_t) {
+                   if (are_plain && scan_short_lines<T, Reverse>(length, count_, from + offset,
+                                                                 step, to, count_)) {
+                     to += length * count_;
+                     return;
+                   }
                    for (std::int64_t i = 0; i < length; ++i, to += count_) {
                      const walk<T> line = begin<T>(from + offset + i * step, to, 1);
                      scan_line<T, Reverse>(line.count, line.from, axis_stride_, line.to);

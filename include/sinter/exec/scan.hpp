@@ -135,6 +135,41 @@ void scan_blocks(std::int64_t n, const T* from, std::int64_t step, T* to) {
 
 }  // namespace detail
 
+namespace detail {
+
+// f.operator()<N>() for N = n, if that is one of the small numbers for which loops are unrolled.
+template <class F>
+bool unrolled(std::int64_t n, F f) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return ((n == std::int64_t{I} + 2 && (f.template operator()<I + 2>(), true)) || ...);
+  }(std::make_index_sequence<6>());
+}
+
+}  // namespace detail
+
+/// The running sums of each of some lines of n elements side by side; lines, and their sums, lie so
+/// many elements apart. False, and nothing is written, unless lines are short. Those that follow
+/// begin meanwhile: 100,000 of 3 f32 take 90 instead of 203 us (Zen 3).
+template <class T, bool Reverse>
+bool scan_short_lines(std::int64_t lines, std::int64_t n, const T* from, std::int64_t from_step,
+                      T* to, std::int64_t to_step) {
+  if constexpr (Floating<T>)
+    if (n >= exec::lanes<T>) return false;  // a register adds them up in another order
+  return detail::unrolled(n, [=]<std::size_t N>() {
+    for (std::int64_t line = 0; line < lines; ++line) {
+      const T* const x = from + line * from_step;
+      T* const sums = to + line * to_step;
+      T own(0);
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < N; ++i) {
+        const std::size_t at = Reverse ? N - 1 - i : i;
+        own = sum_of(own, x[at]);
+        sums[at] = sum_of(T(0), own);
+      }
+    }
+  });
+}
+
 /// The running sums of n elements that lie `step` elements apart.
 template <class T, bool Reverse>
 [[gnu::always_inline]] inline void scan_line(std::int64_t n, const T* from, std::int64_t step,
@@ -166,11 +201,39 @@ void scan_row(std::int64_t n, const T* x, const T* before, T* own, T* to) {
 
 }  // namespace detail
 
+namespace detail {
+
+// Of N columns, whose sums stay in registers: 100,000 rows of 3 f32 in 150 instead of 560 us, of 4
+// in 160 instead of 870 (Zen 3).
+template <std::size_t N, class T>
+void scan_narrow_columns(std::int64_t n, const T* from, std::int64_t row_step, std::int64_t step,
+                         T* to, std::int64_t to_step) {
+  T before[N] = {};
+  for (std::int64_t done = 0; done < n; done += scanned_block) {
+    T own[N] = {};
+    const std::int64_t end = std::min(n, done + scanned_block);
+    for (std::int64_t row = done; row < end; ++row, from += row_step, to += to_step)
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < N; ++i) {
+        own[i] = sum_of(own[i], from[static_cast<std::int64_t>(i) * step]);
+        to[i] = sum_of(before[i], own[i]);
+      }
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < N; ++i) before[i] = sum_of(before[i], own[i]);
+  }
+}
+
+}  // namespace detail
+
 /// The running sums down n rows of columns. Rows lie `row_step` elements apart, in the result
 /// `to_step`, columns `step`, in the result side by side.
 template <class T>
 void scan_columns(std::int64_t n, std::int64_t columns, const T* from, std::int64_t row_step,
                   std::int64_t step, T* to, std::int64_t to_step) {
+  const auto narrow = [=]<std::size_t N>() {
+    detail::scan_narrow_columns<N>(n, from, row_step, step, to, to_step);
+  };
+  if (detail::unrolled(columns, narrow)) return;
   // Of [2048,6282] and [4096,4096] f32, from memory, 256 at a time take 3.5 and 5.6 ms, 1024 5.3
   // and 6.6, whole rows 4.9 and 4.8.
   constexpr std::int64_t most = 256;
