@@ -101,7 +101,8 @@ bool same_bits(T a, T b) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("rows", T, std::uint8_t, std::int32_t, std::int64_t, float, double) {
+TEST_CASE_TEMPLATE("rows", T, std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
+                   std::uint32_t, std::int64_t, std::uint64_t, float, double) {
   for (const std::int64_t n : {1, 3, 7, 16, 33, 64, 100, 1000, 5000}) {
     const std::vector<T> x = some_values<T>(n);
     for (const monoid m : values_of_elements) {

@@ -78,8 +78,10 @@ void argmax_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t ro
   }
   simd<T> places[lane_count];
   alignas(64) T count[lane_count];
+#pragma GCC unroll 16
   for (int i = 0; i < rows.count; ++i) count[i] = static_cast<T>(i);
   const simd<T> positions = load<T>(count), behind(static_cast<T>(lanes<T>));
+#pragma GCC unroll 16
   for (int i = 0; i < rows.count; ++i) {
     const simd<T> here = load_part<T>(rows[i], n, identity_of<monoid::max, T>());
     places[place_of_lane<T>(i)] =
@@ -88,6 +90,7 @@ void argmax_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t ro
   store<T>(each, reduce_each<T>(places, [](simd<T> a, simd<T> b) {
              return combine_numbers<monoid::min, T>(a, b);
            }));
+#pragma GCC unroll 16
   for (int i = 0; i < rows.count; ++i) write(i, static_cast<std::int64_t>(each[i]));
 }
 

@@ -86,6 +86,7 @@ class exponential_span {
     constexpr int beside = 4 / Rows;
     const auto take = [&](std::int64_t j, auto load_register) __attribute__((always_inline)) {
       simd<T> all = at(j).largest;
+#pragma GCC unroll 4
       for (int r = 0; r < Rows; ++r)
         all = max_or_second<T>(load_register(x + r * row_stride_ + j), all);
       at(j).largest = all;
@@ -108,6 +109,7 @@ class exponential_span {
     const T* const next = row_at(row + exponentials_span_rows);
     for_each_register<Rows>(
         width_, x, row_stride_, nothing, [&](std::int64_t j, const simd<T>(&rows)[Rows]) {
+#pragma GCC unroll 4
           for (int r = 0; r < Rows; ++r)
             __builtin_prefetch(next + r * row_stride_ + j, read, into_second_level);
           column_register& c = at(j);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <sinter/exec/column_pair.hpp>
+#include <sinter/exec/each_element.hpp>
 #include <sinter/exec/partial.hpp>
 #include <sinter/exec/reduce.hpp>
 #include <sinter/exec/row_blocks.hpp>
@@ -33,6 +34,7 @@ struct moment_partials {
   [[gnu::always_inline]] void add(std::int64_t j, const simd<T> (&x)[std::size_t{Rows}],
                                   simd<T> shift) {
     simd<T> s = load<T>(sum + j), q = load<T>(square + j);
+#pragma GCC unroll 4
     for (const simd<T>& each : x) {
       const simd<T> distance = apply<ir::op::sub>(each, shift);
       s = apply<ir::op::add>(s, distance);
@@ -49,13 +51,16 @@ struct moment_partials {
                 const T* shifts) {
     constexpr std::int64_t line = ir::run_mode::line / std::int64_t{sizeof(T)};
     for_each_register<Rows>(
-        width, x, row_stride, T(0), [&](std::int64_t j, const simd<T>(&rows)[std::size_t{Rows}]) {
-          if (ahead != 0 && j % line == 0)
-            for (int r = 0; r < Rows; ++r) __builtin_prefetch(x + j + r * row_stride + ahead);
-          add<Rows>(j, rows,
-                    j + lanes<T> <= width ? load<T>(shifts + j)
-                                          : load_part<T>(shifts + j, width - j, T(0)));
-        });
+        width, x, row_stride, T(0),
+        [&](std::int64_t j, const simd<T>(&rows)[std::size_t{Rows}])
+            __attribute__((always_inline)) {
+              if (ahead != 0 && j % line == 0)
+#pragma GCC unroll 4
+                for (int r = 0; r < Rows; ++r) __builtin_prefetch(x + j + r * row_stride + ahead);
+              add<Rows>(j, rows,
+                        j + lanes<T> <= width ? load<T>(shifts + j)
+                                              : load_part<T>(shifts + j, width - j, T(0)));
+            });
   }
 
   void add_to(std::int64_t width, double* sums, double* squares) const {
@@ -100,11 +105,14 @@ void moments_kernel(std::int64_t rows, std::int64_t columns, const void* x, std:
 inline void combine_moments(std::int64_t columns, const pair_groups& groups, void* first,
                             double* second) {
   auto* const sums = static_cast<double*>(first);
-  for (std::int64_t g = 1; g < groups.count; ++g)
-    for (std::int64_t j = 0; j < columns; ++j) {
-      sums[j] += groups.first_of<double>(first, g)[j];
-      second[j] += groups.second_of(second, g)[j];
-    }
+  for (std::int64_t g = 1; g < groups.count; ++g) {
+    const double* const more_sums = groups.first_of<double>(first, g);
+    const double* const more_second = groups.second_of(second, g);
+    for_each_element(columns, [=](std::int64_t j) {
+      sums[j] += more_sums[j];
+      second[j] += more_second[j];
+    });
+  }
 }
 
 template <Floating T>

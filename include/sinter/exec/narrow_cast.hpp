@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include <sinter/exec/each_element.hpp>
 #include <sinter/support/intrinsics.hpp>
 #include <sinter/tensor/narrow_float.hpp>
 
@@ -41,8 +42,9 @@ template <NarrowFloat From>
 void widen_kernel(std::int64_t n, const void* const* operands, void* result) {
   const auto* x = static_cast<const From*>(operands[0]);
   auto* out = static_cast<float*>(result);
-  for (std::int64_t i = widen_whole_registers(n, x, out); i < n; ++i)
-    out[i] = static_cast<float>(x[i]);
+  const std::int64_t done = widen_whole_registers(n, x, out);
+  for_each_element(n - done,
+                   [=](std::int64_t i) { out[done + i] = static_cast<float>(x[done + i]); });
 }
 
 // From: float or double.
@@ -50,7 +52,8 @@ template <NarrowFloat To, class From>
 void narrow_kernel(std::int64_t n, const void* const* operands, void* result) {
   const auto* x = static_cast<const From*>(operands[0]);
   auto* out = static_cast<To*>(result);
-  for (std::int64_t i = narrow_whole_registers(n, x, out); i < n; ++i) out[i] = To(x[i]);
+  const std::int64_t done = narrow_whole_registers(n, x, out);
+  for_each_element(n - done, [=](std::int64_t i) { out[done + i] = To(x[done + i]); });
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec::detail

@@ -121,6 +121,7 @@ void weigh_row(std::int64_t n, T* x, T largest, T factor, T* lane) {
   simd<T> sum[4] = {simd<T>(T(0)), simd<T>(T(0)), simd<T>(T(0)), simd<T>(T(0))};
   std::int64_t i = 0;
   for (; i + 4 * lanes<T> <= n; i += 4 * lanes<T>)
+#pragma GCC unroll 4
     for (int u = 0; u < 4; ++u) {
       T* const at = x + i + u * lanes<T>;
       const simd<T> weight = softmax_weight<T>(load<T>(at), shift, factor);

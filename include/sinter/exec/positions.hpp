@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <sinter/exec/each_element.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/tensor/dtype.hpp>
 
@@ -16,7 +17,8 @@ inline void write_positions(dtype type, std::int64_t first, std::int64_t step, s
                             std::byte* to) {
   dispatch_words(type, [&]<class T>(std::type_identity<T>) {
     auto* const out = reinterpret_cast<T*>(to);
-    for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(first + i * step);
+    detail::for_each_element(count,
+                             [=](std::int64_t i) { out[i] = static_cast<T>(first + i * step); });
   });
 }
 

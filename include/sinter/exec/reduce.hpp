@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <sinter/exec/argmax.hpp>
+#include <sinter/exec/each_element.hpp>
 #include <sinter/exec/reduce_row.hpp>
 #include <sinter/exec/reduction.hpp>
 #include <sinter/exec/row_blocks.hpp>
@@ -69,9 +70,12 @@ template <monoid M, int Rows, block_part Part, bool Fetches, Floating T, class F
         simd<T> all = simd<T>(identity_of<M, T>());
         if constexpr (Part != block_part::first) all = load<T>(partial + j);
         if constexpr (Fetches)
+#pragma GCC unroll 8
           for (int r = 0; r < Rows; ++r) __builtin_prefetch(x + j + r * row_stride + ahead);
+#pragma GCC unroll 8
         for (int r = 0; r < Rows; ++r) all = f(all, next[r]);
         if constexpr (loses_nan<M>)
+#pragma GCC unroll 4
           for (int r = 0; r < Rows; r += 2)
             numbers = numbers & are_numbers<T>(next[r], next[std::min(r + 1, Rows - 1)]);
         if (Part == block_part::last && j + lanes<T> <= width)
@@ -232,7 +236,8 @@ void column_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::
                    });
   } else {
     for (std::int64_t i = 0; i < rows; ++i, element += row_stride)
-      for (std::int64_t j = 0; j < columns; ++j) target[j] = combine<M>(target[j], element[j]);
+      for_each_element(columns,
+                       [=](std::int64_t j) { target[j] = combine<M>(target[j], element[j]); });
   }
 }
 
@@ -248,6 +253,7 @@ void block_kernel(std::int64_t rows, std::int64_t columns, const void* x, std::i
             [&](std::int64_t j, const simd<T>(&next)[std::size_t{Rows}])
                 __attribute__((always_inline)) {
                   simd<T> sum = load<T>(to + j);
+#pragma GCC unroll 8
                   for (int r = 0; r < Rows; ++r) sum = combine<M>(sum, next[r]);
                   store<T>(to + j, sum);
                 });
@@ -269,7 +275,7 @@ void combine_kernel(std::int64_t n, const void* other, void* accumulator) {
   if constexpr (Floating<T>)
     accumulate_partials<M, T>(n, from, to);
   else
-    for (std::int64_t i = 0; i < n; ++i) to[i] = combine<M>(to[i], from[i]);
+    for_each_element(n, [=](std::int64_t i) { to[i] = combine<M>(to[i], from[i]); });
 }
 
 // The first one by itself, here and below: rows have one accumulator, and calls of memset and

@@ -9,12 +9,13 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
+#include <sinter/exec/combine.hpp>
 #include <sinter/exec/elementwise.hpp>
 #include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/partial.hpp>
+#include <sinter/exec/reduce_integers.hpp>
 #include <sinter/exec/reduce_lanes.hpp>
 #include <sinter/exec/reduction.hpp>
 #include <sinter/exec/widen.hpp>
@@ -23,63 +24,6 @@
 namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
-
-template <monoid M, class T>
-constexpr T identity_of() {
-  using limits = std::numeric_limits<T>;
-  if constexpr (M == monoid::sum)
-    return T(0);
-  else if constexpr (M == monoid::prod)
-    return T(1);
-  else if constexpr (M == monoid::max)
-    return limits::has_infinity ? -limits::infinity() : limits::lowest();
-  else
-    return limits::has_infinity ? limits::infinity() : limits::max();
-}
-
-// Two registers, two integers.
-template <monoid M, class V>
-[[gnu::always_inline]] inline V combine(V a, V b) {
-  if constexpr (M == monoid::sum)
-    return apply<ir::op::add>(a, b);
-  else if constexpr (M == monoid::prod)
-    return apply<ir::op::mul>(a, b);
-  else if constexpr (M == monoid::max)
-    return apply<ir::op::maximum>(a, b);
-  else
-    return apply<ir::op::minimum>(a, b);
-}
-
-// Must somebody look for NaN, which an instruction for the larger of two loses?
-template <monoid M>
-inline constexpr bool loses_nan = M == monoid::max || M == monoid::min;
-
-// Two registers without NaN: the same result, and one instruction.
-template <monoid M, Floating T>
-[[gnu::always_inline]] inline simd<T> combine_numbers(simd<T> a, simd<T> b) {
-  if constexpr (M == monoid::max)
-    return max_or_second<T>(a, b);
-  else if constexpr (M == monoid::min)
-    return min_or_second<T>(a, b);
-  else
-    return combine<M>(a, b);
-}
-
-// Two single values: of floats the same results as a lane of `combine` without a detour through
-// registers.
-template <monoid M, class T>
-T combine_single(T a, T b) {
-  if constexpr (!Floating<T>)
-    return combine<M>(a, b);
-  else if constexpr (M == monoid::sum)
-    return a + b;
-  else if constexpr (M == monoid::prod)
-    return a * b;
-  else if constexpr (M == monoid::max)
-    return a > b || a != a ? a : b;
-  else
-    return a < b || a != a ? a : b;
-}
 
 // `count` registers lane by lane, more than a block; block(begin, count) combines at most
 // reduce_block of them. Two runs of as many blocks become one, as a counter carries, so that the
@@ -200,6 +144,7 @@ template <monoid M, bool Fetches, Floating T>
 #pragma GCC unroll 1
   for (; i + 4 <= count; i += 4, x += 4 * lanes<T>) {
     if constexpr (Fetches) fetch_ahead<4 * sizeof(simd<T>)>(x, ahead);
+#pragma GCC unroll 4
     for (std::size_t u = 0; u < 4; ++u)
       sums.add(u, load<T>(x + static_cast<std::int64_t>(u) * lanes<T>));
   }
@@ -240,9 +185,7 @@ T reduce_row(std::int64_t n, const T* x) {
     return reduce_all<M, T>(rows_gain_from_fetching<T>(n) ? reduce_to_register<M, true>(n, x)
                                                           : reduce_to_register<M>(n, x));
   } else {
-    T all = identity_of<M, T>();
-    for (std::int64_t i = 0; i < n; ++i) all = combine<M>(all, x[i]);
-    return all;
+    return reduce_integers<M>(n, x);
   }
 }
 
@@ -437,6 +380,7 @@ void reduce_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t ro
   const auto reduced = [&] {
     if constexpr (loses_nan<M>) {
       simd_mask<T> numbers = are_numbers<T>(row[0], row[1]);
+#pragma GCC unroll 16
       for (int i = 2; i < rows.count; ++i) numbers = numbers & are_numbers<T>(row[i], row[i]);
       if (xsimd::all(numbers)) return reduce_each<T>(row, add_numbers);
     }

@@ -60,10 +60,12 @@ template <int Rows, Floating T, class F>
   simd<T> rows[std::size_t{Rows}];
   std::int64_t j = 0;
   for (; j + lanes<T> <= width; j += lanes<T>) {
+#pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) rows[r] = load<T>(x + j + r * row_stride);
     f(j, rows);
   }
   if (j == width) return;
+#pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) rows[r] = load_part<T>(x + j + r * row_stride, width - j, padding);
   f(j, rows);
 }
