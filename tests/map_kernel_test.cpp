@@ -15,6 +15,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/same_bits.hpp"
 #include <sinter/exec/library.hpp>
 #include <sinter/exec/make_kernels.hpp>
 #include <sinter/graph/scalar_semantics.hpp>
@@ -25,6 +26,7 @@ namespace sn = sinter;
 namespace exec = sinter::exec;
 namespace ir = sinter::ir;
 using ir::op;
+using test_support::same_bits;
 
 namespace {
 
@@ -140,12 +142,6 @@ std::vector<T> random_values(std::size_t n, unsigned seed) {
   std::vector<T> x(n);
   for (T& value : x) value = static_cast<T>(normal(generator));
   return x;
-}
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 // Runs a region node by node with micro-ops.

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include <sinter/exec/combine.hpp>
 #include <sinter/exec/reduction.hpp>
@@ -30,7 +29,7 @@ xsimd::batch<T> combine_integers(xsimd::batch<T> a, xsimd::batch<T> b) {
 }
 
 /// What n integers come to. In registers of our own rather than the compiler's: 16,384 products of
-/// i32 take 1.0 instead of 1.9 us, and with -O2, where GCC has none, sums 0.9 instead of 10 (Zen
+/// i32 take 1.0 instead of 1.9 us, and with -O2, where GCC has none, sums 0.7 instead of 10 (Zen
 /// 3).
 template <monoid M, Integer T>
 T reduce_integers(std::int64_t n, const T* x) {
