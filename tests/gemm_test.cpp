@@ -231,7 +231,7 @@ TEST_CASE_TEMPLATE("rows in each other's way in L1 give the same bits", T, float
   using exec::detail::placement;
   const std::int64_t ldb = 4096 / static_cast<std::int64_t>(sizeof(T)), most = 400;
   const std::vector<T> b = some_values<T>(most * ldb, 2);
-  for (const std::int64_t m : {0, 1, 5, 8, 11, 23, 24, 37, 64})
+  for (const std::int64_t m : {0, 1, 5, 8, 11, 16, 23, 24, 37, 64})
     for (const std::int64_t n : {1, 8, 24, 59, 100})
       for (const std::int64_t k : {0, 1, 64, 193, 400})
         for (const bool add : {false, true}) {
@@ -252,7 +252,8 @@ TEST_CASE_TEMPLATE("rows in each other's way in L1 give the same bits", T, float
               return c;
             };
             const std::vector<T> expected = product(placement::many_places);
-            for (const placement rows : {placement::two_places, placement::one_place})
+            for (const placement rows :
+                 {placement::few_places, placement::two_places, placement::one_place})
               CHECK(std::memcmp(product(rows).data(), expected.data(),
                                 expected.size() * sizeof(T)) == 0);
           }

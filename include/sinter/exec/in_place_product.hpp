@@ -151,7 +151,7 @@ class strips_of_block {
 template <Floating T>
 std::int64_t least_rows_of_kept(placement rows) {
   constexpr std::int64_t some_rows = 24, many_rows = 48;
-  if (rows == placement::many_places) return many_rows;
+  if (rows == placement::many_places || rows == placement::few_places) return many_rows;
   return rows == placement::one_place && strips_share_lines<T> ? 2 * tile_rows : some_rows;
 }
 
@@ -209,16 +209,33 @@ std::int64_t few_rows_depth() {
 inline constexpr std::int64_t most_passing_rows =
     sizeof(simd<float>) >= 64 ? 64 : planning::most_few_rows;
 
-/// Do few rows fetch two strips at once? One of AVX2 has 96 bytes in each row of B, a line and a
-/// half, and memory is slow to give lines one by one. Zen 3, from memory, in turns: 16 rows by
-/// [768,2048] 38 and 50 GFLOP/s instead of 29 and 40, 8 rows 25 and 32 instead of 20 and 25, and as
-/// many as before where B is in L3. A Xeon loses 5 % with pairs. What asks costs the multiplication
-/// a tenth where each register of a row does, most of them for a line that is on its way: line by
-/// line a Zen 4 with AVX2, whose limit is 90 GFLOP/s, reaches 84 instead of 77 with 8 to 32 rows
-/// and B in L3, from memory 1.02 to 1.05 times what it did; a Xeon does not gain.
+/// Do few rows fetch two strips at once, of rows of B that are so many elements apart? One of AVX2
+/// has 96 bytes in each row of B, a line and a half, and memory is slow to give lines one by one.
+/// Zen 3, from memory, in turns: 16 rows by [768,2048] 38 and 50 GFLOP/s instead of 29 and 40, 8
+/// rows 25 and 32 instead of 20 and 25. It gains where each row begins a new page, and loses where
+/// pages have several rows: 16 rows by [768,768] take strip by strip 0.92 of the time from L3, 0.88
+/// from memory. What asks costs the multiplication a tenth where each register of a row does, most
+/// of them for a line that is on its way: line by line a Zen 4 with AVX2, whose limit is 90
+/// GFLOP/s, reaches 84 instead of 77 with 8 to 32 rows and B in L3, from memory 1.02 to 1.05 times
+/// what it did. A Xeon loses 5 % with pairs, and does not gain line by line.
 template <Floating T>
-bool fetches_pairs_of_strips() {
-  return detail::strips_share_lines<T> && this_family() == processor_family::amd_19h;
+bool fetches_pairs_of_strips(std::int64_t stride) {
+  if (!detail::strips_share_lines<T> || this_family() != processor_family::amd_19h) return false;
+  return is_zen4() || stride * std::int64_t{sizeof(T)} >= 4096;
+}
+
+/// Do the first of so many rows keep strips for the others? What passes comes from L2 for all rows,
+/// wherever it lies: two places are as bad as one, and many as two. (Zen 3, AVX2: 32 rows by
+/// [768,768] reach 89 GFLOP/s instead of 82, by [768,1000] 88 instead of 86. 16 rows by [768,768]
+/// and [768,640] take 0.95 and 0.97 of the time so while others use the core, and as long while
+/// they do not, 12 rows as long, and 16 by [768,1000] 1.03. AVX-512 was not measured there.)
+template <Floating T>
+bool few_rows_keep_strips(std::int64_t rows, detail::placement places) {
+  using enum detail::placement;
+  if (places == two_places || places == one_place)
+    return rows >= detail::least_rows_of_kept<T>(one_place);
+  if (!detail::strips_share_lines<T> || this_family() != processor_family::amd_19h) return false;
+  return rows >= (places == few_places ? 16 : 24);
 }
 
 /// The same for few rows and many columns, of a B that may be larger than what the caches next to a
@@ -235,13 +252,8 @@ void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   const std::int64_t groups = std::max<std::int64_t>(1, m / detail::tile_rows);
   const int slowness = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(groups))) - 1;
   const std::int64_t ahead = detail::rows_ahead_of(rows) * ldb;
-  const bool pairs = fetches_pairs_of_strips<T>();
-  // What passes comes from L2 for all rows, wherever it lies: two places are as bad as one, and
-  // many as two. (With AVX2 32 rows by [768,768] reach 89 GFLOP/s instead of 82, by [768,1000] 88
-  // instead of 86; AVX-512 was not measured there.)
-  using enum detail::placement;
-  const bool keeps = rows != many_places ? m >= detail::least_rows_of_kept<T>(one_place)
-                                         : pairs && m >= detail::least_rows_of_kept<T>(two_places);
+  const bool pairs = fetches_pairs_of_strips<T>(ldb);
+  const bool keeps = few_rows_keep_strips<T>(m, rows);
   detail::strips_of_block<T> strips(m, k, a, c, keeps);
   using enum detail::asking;
   for (std::int64_t p = 0; p < k; p += most_depth) {

@@ -28,6 +28,15 @@ inline processor_family this_family() {
   return processor_family::other;
 }
 
+/// Of family 19h those with AVX-512, which a program may have and not use.
+inline bool is_zen4() {
+#if defined(__x86_64__) || defined(__i386__)
+  return this_family() == processor_family::amd_19h && __builtin_cpu_supports("avx512f") != 0;
+#else
+  return false;
+#endif
+}
+
 /// Zen 3 to 5: eight cores share 32 MB of L3, near to each of them.
 inline bool has_near_level3() {
   const processor_family f = this_family();

@@ -22,19 +22,20 @@ inline constexpr bool strips_share_lines =
 /// drive out those that are needed next. (GFLOP/s on a Zen 4 with AVX2, [64,256] by 64 columns of
 /// rows of 512 elements, fetched 8 and 3 rows ahead: 62 and 83; of rows of 1024, fetched 8 and 3
 /// rows ahead and not at all: 32, 41 and 52. Of rows of 1000 86. A Xeon, with 12 lines for each,
-/// loses nothing.)
-enum class placement : std::uint8_t { many_places, two_places, one_place };
+/// loses nothing.) Few places are four or eight: no block of B's rows stays in these.
+enum class placement : std::uint8_t { many_places, few_places, two_places, one_place };
 
 template <Floating T>
 placement placement_of(std::int64_t stride) {
   const std::int64_t bytes = stride * std::int64_t{sizeof(T)};
-  if (this_family() != processor_family::amd_19h || bytes % 2048 != 0)
+  if (this_family() != processor_family::amd_19h || bytes % 512 != 0)
     return placement::many_places;
+  if (bytes % 2048 != 0) return placement::few_places;
   return bytes % 4096 == 0 ? placement::one_place : placement::two_places;
 }
 
 inline std::int64_t rows_ahead_of(placement p) {
-  return p == placement::many_places ? 8 : p == placement::two_places ? 3 : 0;
+  return p == placement::one_place ? 0 : p == placement::two_places ? 3 : 8;
 }
 
 /// A block of B, fetched `ahead` elements before it is needed: its rows lie far apart, and no
