@@ -209,19 +209,24 @@ std::int64_t few_rows_depth() {
 inline constexpr std::int64_t most_passing_rows =
     sizeof(simd<float>) >= 64 ? 64 : planning::most_few_rows;
 
-/// Do few rows fetch two strips at once, of rows of B that are so many elements apart? One of AVX2
-/// has 96 bytes in each row of B, a line and a half, and memory is slow to give lines one by one.
-/// Zen 3, from memory, in turns: 16 rows by [768,2048] 38 and 50 GFLOP/s instead of 29 and 40, 8
-/// rows 25 and 32 instead of 20 and 25. It gains where each row begins a new page, and loses where
-/// pages have several rows: 16 rows by [768,768] take strip by strip 0.92 of the time from L3, 0.88
-/// from memory. What asks costs the multiplication a tenth where each register of a row does, most
-/// of them for a line that is on its way: line by line a Zen 4 with AVX2, whose limit is 90
-/// GFLOP/s, reaches 84 instead of 77 with 8 to 32 rows and B in L3, from memory 1.02 to 1.05 times
-/// what it did. A Xeon loses 5 % with pairs, and does not gain line by line.
+/// What so many groups of few rows ask for, of rows of B that are `stride` elements apart. A strip
+/// of AVX2 has 96 bytes in each row of B, a line and a half, and memory is slow to give lines one
+/// by one. Zen 3, from memory, in turns: 16 rows by [768,2048] 38 and 50 GFLOP/s in pairs of strips
+/// instead of 29 and 40, 8 rows 25 and 32 instead of 20 and 25. Pairs gain where each row begins a
+/// new page and lose where pages have several rows: 16 rows by [768,768] take strip by strip 0.92
+/// of the time from L3, 0.88 from memory. What asks costs the multiplication a tenth where each
+/// register of a row does, most of them for a line that is on its way: line by line a Zen 4 with
+/// AVX2, whose limit is 90 GFLOP/s, reaches 84 instead of 77 with 8 to 32 rows and B in L3, from
+/// memory 1.02 to 1.05 times what it did. A Xeon loses 5 % with pairs, and does not gain line by
+/// line.
 template <Floating T>
-bool fetches_pairs_of_strips(std::int64_t stride) {
-  if (!detail::strips_share_lines<T> || this_family() != processor_family::amd_19h) return false;
-  return is_zen4() || stride * std::int64_t{sizeof(T)} >= 4096;
+detail::asking asking_of(std::int64_t groups, std::int64_t stride) {
+  using enum detail::asking;
+  if (!detail::strips_share_lines<T> || this_family() != processor_family::amd_19h) return strip;
+  const bool pages = stride * std::int64_t{sizeof(T)} >= 4096;
+  // The lines of one group want a prefetch each.
+  if (!pages && !is_zen4()) return groups == 1 ? strip : strip_by_lines;
+  return groups == 1 ? pair_by_strips : pair_by_lines;
 }
 
 /// Do the first of so many rows keep strips for the others? What passes comes from L2 for all rows,
@@ -252,10 +257,9 @@ void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   const std::int64_t groups = std::max<std::int64_t>(1, m / detail::tile_rows);
   const int slowness = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(groups))) - 1;
   const std::int64_t ahead = detail::rows_ahead_of(rows) * ldb;
-  const bool pairs = fetches_pairs_of_strips<T>(ldb);
-  const bool keeps = few_rows_keep_strips<T>(m, rows);
-  detail::strips_of_block<T> strips(m, k, a, c, keeps);
   using enum detail::asking;
+  const detail::asking asks = asking_of<T>(groups, ldb);
+  detail::strips_of_block<T> strips(m, k, a, c, few_rows_keep_strips<T>(m, rows));
   for (std::int64_t p = 0; p < k; p += most_depth) {
     const std::int64_t depth = std::min(most_depth, k - p);
     strips.enter(p, depth);
@@ -271,16 +275,18 @@ void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
         return strips.template multiply<W>(
             j, detail::placed_columns<T, false>{from, ldb, ahead, rest}, rest);
       if constexpr (W == detail::tile_registers && detail::strips_share_lines<T>) {
-        if (pairs) {
-          const std::int64_t second = j / width & 1;  // fetches the other half of the rows
-          const T* const next = behind(j + (2 - second) * width) + second * (depth / 2) * ldb;
-          // Their three lines want four rows for each to come.
-          if (slowness == 0)
-            return strips.template multiply_whole<W>(
-                j, detail::passing_columns<T, pair_by_strips>{from, next, ldb, 1});
+        const std::int64_t second = j / width & 1;  // fetches the other half of the rows
+        const T* const pair = behind(j + (2 - second) * width) + second * (depth / 2) * ldb;
+        // Their three lines want four rows for each to come.
+        if (asks == pair_by_strips)
           return strips.template multiply_whole<W>(
-              j, detail::passing_columns<T, pair_by_lines>{from, next, ldb, slowness + 1});
-        }
+              j, detail::passing_columns<T, pair_by_strips>{from, pair, ldb, 1});
+        if (asks == pair_by_lines)
+          return strips.template multiply_whole<W>(
+              j, detail::passing_columns<T, pair_by_lines>{from, pair, ldb, slowness + 1});
+        if (asks == strip_by_lines)
+          return strips.template multiply_whole<W>(
+              j, detail::passing_columns<T, strip_by_lines>{from, behind(j + width), ldb, 0});
       }
       strips.template multiply_whole<W>(
           j, detail::passing_columns<T, strip>{from, behind(j + width), ldb, slowness});
