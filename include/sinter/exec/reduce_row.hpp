@@ -110,18 +110,26 @@ struct number_accumulators {
   static simd<T> identity() { return simd<T>(identity_of<M, T>()); }
 };
 
+// Where the last four of `count` registers end, if all were fours. Loops that compare with it have
+// six instructions for the sum of four registers, with counters GCC makes it nine: rows of 300
+// floats take 0.95 of the time on a Zen 3, maxima of rows of 1024 in L3 0.95.
+template <Floating T>
+[[gnu::always_inline]] inline const T* end_of_fours(std::int64_t count, const T* x) {
+  return x + count / 4 * 4 * lanes<T>;
+}
+
 // A block of `count` registers of which none has NaN, in the order of block_accumulators; false if
 // one has.
 template <monoid M, bool Fetches, Floating T>
 [[gnu::always_inline]] inline bool reduce_numbers(std::int64_t count, const T* x,
                                                   std::int64_t ahead, simd<T>& all) {
   number_accumulators<M, T> found;
-  std::int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    if constexpr (Fetches) fetch_ahead<4 * sizeof(simd<T>)>(x + i * lanes<T>, ahead);
-    found.template add<4>(x + i * lanes<T>);
+  const T* const end = x + count * lanes<T>;
+  for (const T* const fours = end_of_fours(count, x); x != fours; x += 4 * lanes<T>) {
+    if constexpr (Fetches) fetch_ahead<4 * sizeof(simd<T>)>(x, ahead);
+    found.template add<4>(x);
   }
-  for (; i < count; ++i) found.template add<1>(x + i * lanes<T>);
+  for (; x != end; x += lanes<T>) found.template add<1>(x);
   all = found.all();
   return xsimd::all(found.numbers);
 }
@@ -140,15 +148,15 @@ template <monoid M, bool Fetches, Floating T>
 [[gnu::always_inline]] inline simd<T> reduce_one_block(std::int64_t count, const T* x,
                                                        std::int64_t ahead) {
   block_accumulators<M, T> sums;
-  std::int64_t i = 0;
+  const T* const end = x + count * lanes<T>;
 #pragma GCC unroll 1
-  for (; i + 4 <= count; i += 4, x += 4 * lanes<T>) {
+  for (const T* const fours = end_of_fours(count, x); x != fours; x += 4 * lanes<T>) {
     if constexpr (Fetches) fetch_ahead<4 * sizeof(simd<T>)>(x, ahead);
 #pragma GCC unroll 4
     for (std::size_t u = 0; u < 4; ++u)
       sums.add(u, load<T>(x + static_cast<std::int64_t>(u) * lanes<T>));
   }
-  for (; i < count; ++i, x += lanes<T>) sums.add(0, load<T>(x));
+  for (; x != end; x += lanes<T>) sums.add(0, load<T>(x));
   return sums.all();
 }
 
