@@ -227,7 +227,7 @@ class scatter_nest {
     merge_axes(indexed_, indexed_strides_);
     target_ = at[nest_->stores[0].buffer];
     extent_ = target_.shape[axis];
-    columns_per_task_ = planning::scattered_columns(updates_.before_count, updates_.behind_count);
+    columns_per_task_ = planning::columns_of_rows(updates_.before_count, updates_.behind_count);
     return {};
   }
 

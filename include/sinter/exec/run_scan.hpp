@@ -33,7 +33,7 @@ class scan_nest {
     count_ = x.shape[axis];
     axis_stride_ = x.strides[axis];
     target_ = at[nest_->stores[0].buffer];
-    columns_per_task_ = planning::scanned_columns(x_.before_count, x_.behind_count);
+    columns_per_task_ = planning::columns_of_rows(x_.before_count, x_.behind_count);
     return {};
   }
 

@@ -112,7 +112,7 @@ class movement_item : private item_draft {
       (i < first ? before : i < behind ? count : width) *= shape[i];
     it.loops = {
         make_loop(range(0, first), 1, 1), make_loop(range(first, behind), count, 1),
-        make_loop(range(behind, shape.size()), planning::scattered_columns(before, width), width)};
+        make_loop(range(behind, shape.size()), planning::columns_of_rows(before, width), width)};
     give_to_threads(it, n.predicted_nanoseconds);
     item_.iterations.push_back(std::move(it));
     item_.reductions.push_back({0, -1, ir::op::reduce_sum, 1, 1, 1});
@@ -130,7 +130,7 @@ class movement_item : private item_draft {
     for (std::size_t i = axis + 1; i < space.size(); ++i) width *= space[i];
     it.loops = {
         make_loop(range(0, axis), 1, 1), make_loop({n.axis}, space[axis], 1),
-        make_loop(range(axis + 1, space.size()), planning::scanned_columns(before, width), width)};
+        make_loop(range(axis + 1, space.size()), planning::columns_of_rows(before, width), width)};
     give_to_threads(it, n.predicted_nanoseconds);
     item_.iterations.push_back(std::move(it));
   }
