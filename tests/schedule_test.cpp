@@ -187,8 +187,16 @@ TEST_CASE("a custom op on rows: tasks of rows, each of them whole") {
   CHECK(it.loops[0].levels[loop::task].to == mapped_to::threads);
   CHECK(steps(it.loops[0]) == std::vector<std::int64_t>{32768 / 100, 32768 / 100, 1});
   CHECK(steps(it.loops[1]) == std::vector<std::int64_t>{100, 100, 1});
-  // Its work does not pay for threads.
-  CHECK(s.items[of("mirrored")].iterations[0].loops[0].levels[loop::task].to == mapped_to::serial);
+  CHECK(s.items[of("mirrored")].iterations[0].loops[0].levels[loop::task].to == mapped_to::threads);
+  // Fewer rows make two tasks, too, but their work does not pay for threads.
+  const schedule fewer = schedule_of(R"(%0 = argument {number: 0} : f32[23, 15, 100]
+%1 = mirrored(%0) : f32[23, 15, 100]
+output: %1
+)");
+  REQUIRE(fewer.items.size() == 1);
+  const auto& rows = fewer.items[0].iterations[0].loops[0];
+  CHECK(rows.levels[loop::task].step < 23 * 15);
+  CHECK(rows.levels[loop::task].to == mapped_to::serial);
 }
 
 TEST_CASE("a custom op on whole arrays is one task, in another one's body it is a step") {
