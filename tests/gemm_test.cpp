@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/same_bits.hpp"
 #include <sinter/exec/gemm.hpp>
 #include <sinter/exec/parallel.hpp>
 
@@ -18,6 +19,7 @@ namespace gemm_test {
 
 namespace sn = sinter;
 namespace exec = sinter::exec;
+using test_support::same_bits;
 
 namespace {
 
@@ -254,8 +256,7 @@ TEST_CASE_TEMPLATE("rows in each other's way in L1 give the same bits", T, float
             const std::vector<T> expected = product(placement::many_places);
             for (const placement rows :
                  {placement::few_places, placement::two_places, placement::one_place})
-              CHECK(std::memcmp(product(rows).data(), expected.data(),
-                                expected.size() * sizeof(T)) == 0);
+              CHECK(same_bits(product(rows), expected));
           }
         }
 }
@@ -460,7 +461,7 @@ TEST_CASE("blocks give the same bits in any thread and alone") {
     return c;
   };
   const std::vector<float> alone = product(0), in_threads = product(1e9);
-  CHECK(std::memcmp(alone.data(), in_threads.data(), alone.size() * sizeof(float)) == 0);
+  CHECK(same_bits(alone, in_threads));
 }
 
 }  // namespace gemm_test

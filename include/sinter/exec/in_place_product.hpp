@@ -222,7 +222,7 @@ inline constexpr std::int64_t most_passing_rows =
 template <Floating T>
 detail::asking asking_of(std::int64_t groups, std::int64_t stride) {
   using enum detail::asking;
-  if (!detail::strips_share_lines<T> || this_family() != processor_family::amd_19h) return strip;
+  if (!detail::shared_lines_are_few<T>()) return strip;
   const bool pages = stride * std::int64_t{sizeof(T)} >= 4096;
   // The lines of one group want a prefetch each.
   if (!pages && !is_zen4()) return groups == 1 ? strip : strip_by_lines;
@@ -239,7 +239,7 @@ bool few_rows_keep_strips(std::int64_t rows, detail::placement places) {
   using enum detail::placement;
   if (places == two_places || places == one_place)
     return rows >= detail::least_rows_of_kept<T>(one_place);
-  if (!detail::strips_share_lines<T> || this_family() != processor_family::amd_19h) return false;
+  if (!detail::shared_lines_are_few<T>()) return false;
   return rows >= (places == few_places ? 16 : 24);
 }
 

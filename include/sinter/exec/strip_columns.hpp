@@ -17,6 +17,12 @@ template <Floating T>
 inline constexpr bool strips_share_lines =
     tile_columns<T> * std::int64_t{sizeof(T)} % std::int64_t{line_bytes} != 0;
 
+/// Is that so where L1 has few lines for each place, and memory is slow to give lines one by one?
+template <Floating T>
+bool shared_lines_are_few() {
+  return strips_share_lines<T> && this_family() == processor_family::amd_19h;
+}
+
 /// How many places in L1, where an address goes by its place in 4 KiB, all rows of B have. There
 /// are 8 lines for each on Zen 3 and 4: of rows that have one place, or two, those that are fetched
 /// drive out those that are needed next. (GFLOP/s on a Zen 4 with AVX2, [64,256] by 64 columns of
