@@ -121,6 +121,45 @@ TEST_CASE_TEMPLATE("permutations, concats and slices of rows", T, float, double,
   }
 }
 
+TEST_CASE_TEMPLATE("every other column, and zeros around it", T, float, double, std::int16_t,
+                   bool) {
+  auto first = sn::fuse([](auto x) { return sn::slice(x, 2, 0, sn::until_end, 2); });
+  auto both = sn::fuse([](auto x) {
+    return sn::slice(sn::slice(x, 1, 1, sn::until_end, 2), 2, 1, sn::until_end, 2);
+  });
+  auto padded = sn::fuse([](auto x) {
+    return sn::pad(sn::slice(x, 2, 1, sn::until_end, 2), {{0, 0}, {1, 1}, {1, 2}});
+  });
+  for (const int threads : {1, 3}) {
+    omp_set_num_threads(threads);
+    for (const std::int64_t w : {2, 3, 14, 15, 16, 31, 64, 131, 9000})
+      for (const auto& size : {std::array<std::int64_t, 2>{1, 2}, {4, 3}, {65, 8}}) {
+        const std::int64_t n = size[0], h = size[1];
+        CAPTURE(n);
+        CAPTURE(h);
+        CAPTURE(w);
+        const auto x = counted<T>(n, h, w);
+        const auto even = result_of<T>(first, {n, h, (w + 1) / 2}, x);
+        const auto odd = result_of<T>(both, {n, h / 2, w / 2}, x);
+        const auto out = result_of<T>(padded, {n, h + 2, w / 2 + 3}, x);
+        int wrong = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+          for (std::int64_t j = 0; j < h; ++j)
+            for (std::int64_t k = 0; k < (w + 1) / 2; ++k) wrong += even(i, j, k) != x(i, j, 2 * k);
+          for (std::int64_t j = 0; j < h / 2; ++j)
+            for (std::int64_t k = 0; k < w / 2; ++k)
+              wrong += odd(i, j, k) != x(i, 2 * j + 1, 2 * k + 1);
+          for (std::int64_t j = 0; j < h + 2; ++j)
+            for (std::int64_t k = 0; k < w / 2 + 3; ++k) {
+              const bool inside = j > 0 && j <= h && k > 0 && k <= w / 2;
+              wrong += out(i, j, k) != (inside ? x(i, j - 1, 2 * k - 1) : T(0));
+            }
+        }
+        CHECK(wrong == 0);
+      }
+  }
+}
+
 TEST_CASE_TEMPLATE("columns side by side, and some that are filled", T, float, double, std::int16_t,
                    bool) {
   auto two = sn::fuse([](auto x, auto y) { return sn::concat(2, x, y); });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -32,6 +33,26 @@ TEST_CASE_TEMPLATE("strided loads and stores", T, std::uint8_t, std::uint16_t, f
         const bool written = i % stride == 0 && i / stride < n;
         CHECK(spread[static_cast<std::size_t>(i)] ==
               (written ? from[static_cast<std::size_t>(i / stride)] : T(99)));
+      }
+    }
+}
+
+TEST_CASE_TEMPLATE("rows of every other element", T, std::uint8_t, std::uint16_t, float, double) {
+  std::vector<T> from(600);
+  std::iota(from.begin(), from.end(), T(0));
+  for (const std::int64_t rows : {0, 1, 3, 5})
+    for (const std::int64_t columns : {0, 1, 2, 7, 8, 28, 33}) {
+      const std::int64_t from_row = 2 * columns + 1, to_row = columns + 2;
+      std::vector<T> to(static_cast<std::size_t>(rows * to_row + 1), T(99));
+      exec::copy_every_other(
+          rows, columns, sizeof(T), reinterpret_cast<const std::byte*>(from.data()),
+          from_row * static_cast<std::int64_t>(sizeof(T)), reinterpret_cast<std::byte*>(to.data()),
+          to_row * static_cast<std::int64_t>(sizeof(T)));
+      for (std::int64_t i = 0; i < static_cast<std::int64_t>(to.size()); ++i) {
+        const bool written = i < rows * to_row && i % to_row < columns;
+        const std::int64_t at = i / to_row * from_row + 2 * (i % to_row);
+        CHECK(to[static_cast<std::size_t>(i)] ==
+              (written ? from[static_cast<std::size_t>(at)] : T(99)));
       }
     }
 }

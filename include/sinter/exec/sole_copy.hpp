@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Tile programs that only copy columns which lie side by side, as the pieces of a pad or a concat
-// and permutations of leading axes are, or write one element into all columns of a row, as
-// enlarging an image does: rows are copied where they lie, without tiles. What a pad
+// and permutations of leading axes are, or every other one, as images in front of a convolution
+// with a stride of 2, or write one element into all columns of a row, as enlarging an image does:
+// rows are copied where they lie, without tiles. What a pad
 // has around them is written on the way. (Rows of 28 f32 with zeros around them, in L2: 1.9 ns
 // each; by commands that find the place of each, into zeros that were written before, 9.5.)
 #pragma once
@@ -29,8 +30,9 @@ class sole_copy {
     axes_ = &p.axes;
     std::tie(from_, to_) = ends_of(p);
     if (from_ == nullptr) std::tie(from_, to_) = ends_of_repetition(p);
-    if (from_ == nullptr || !(from_->has_unit_step() || repeats()) || !to_->has_unit_step())
-      from_ = nullptr;
+    const bool goes = from_ != nullptr && (from_->has_unit_step() || repeats() ||
+                                           (takes_every_other() && !p.streaming));
+    if (!goes || !to_->has_unit_step()) from_ = nullptr;
     return is_bound();
   }
   bool is_bound() const { return from_ != nullptr; }
@@ -69,6 +71,9 @@ class sole_copy {
       if (fills_) fill_between(rows, bytes, at.to, at.to_step);
       if (repeats())
         spread_rows(rows, column_end - column, at);
+      else if (takes_every_other())
+        copy_every_other(rows, column_end - column, from_->element_size, at.from, at.from_step,
+                         at.to, at.to_step);
       else
         copy_rows(rows, bytes, at.from, at.from_step, at.to, at.to_step);
       written = at.to + (rows - 1) * at.to_step + bytes;
@@ -135,6 +140,7 @@ class sole_copy {
 
   // Is it one element that all columns of a row get?
   bool repeats() const { return from_->linear && from_->step == 0; }
+  bool takes_every_other() const { return from_->linear && from_->step == 2; }
 
   // The streams that a program copies from and to: in a command that loads or stores another
   // stream, or in both, by way of a slot. Null if it does anything else.
