@@ -70,9 +70,8 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
   const double multiplied = static_cast<double>(m) *
                             static_cast<double>(planning::computed_columns(n, dtype::f32)) *
                             static_cast<double>(k + 8);
-  const double work =
-      std::max(multiplied, (run > 0 ? gemm_window_reading : gemm_reading) * static_cast<double>(k) *
-                               static_cast<double>(m + n));
+  const double work = std::max(multiplied, (run > 0 ? gemm_window_reading : gemm_reading) *
+                                               static_cast<double>(k) * static_cast<double>(m + n));
   while (row_count * column_count < most_blocks &&
          work > 1e6 * static_cast<double>(row_count * column_count)) {
     const bool are_few = row_count * column_count < some_blocks;
@@ -313,7 +312,8 @@ void product_in_place(const matrix_product& product) {
   else if (few)
     multiply_few_rows<T>(product.m, product.n, product.k, left, b, product.ldb, c);
   else
-    multiply_in_place<T>(product.m, product.n, product.k, left, b, product.ldb, c);
+    multiply_in_place<T>(product.m, product.n, product.k, left, b, product.ldb, c,
+                         product.rows_behind);
 }
 
 }  // namespace detail

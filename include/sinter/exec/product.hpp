@@ -100,6 +100,9 @@ inline std::optional<position_runs> spaced_runs_of(std::span<const matrix_axis> 
 /// `count` products of this shape are computed one after the other: their operands and results
 /// begin so many elements behind those of the one before.
 ///
+/// `rows_behind` rows of A lie behind those, and are multiplied next: they may be fetched
+/// meanwhile.
+///
 /// A and B, floats that are packed in the call, may be gathered, too: `a` and `b` then point to
 /// element (0, 0) of the axes, their leading dimensions are of no account, and `tables` has
 /// gemm_table_bytes.
@@ -127,6 +130,7 @@ struct matrix_product {
   void* tables = nullptr;
   planning::product_reading reading = planning::product_reading::packed;
   std::int64_t count = 1, a_step = 0, b_step = 0, c_step = 0;
+  std::int64_t rows_behind = 0;
 };
 
 using gemm_function = void (*)(const matrix_product&);

@@ -30,8 +30,8 @@ namespace sinter::inline SINTER_ABI::exec {
 struct left_block {
   const product_operand& a;
   const shape_vector& batch_shape;
-  std::int64_t batch, count, row, rows;
-  const void* packed;  // as matrix_product::packed_a
+  std::int64_t batch, count, row, rows, behind;  // behind: rows that are multiplied next
+  const void* packed;                            // as matrix_product::packed_a
   std::byte* scratch;
   void* tables;
 
@@ -40,6 +40,7 @@ struct left_block {
     matrix_product out{.m = rows, .k = a.columns(), .tables = tables};
     a.set_left(out, memory, batch_shape, batch, row);
     out.count = count;
+    out.rows_behind = behind;
     if (count > 1) out.a_step = a.batch_step(batch_shape.size() - 1);
     return out;
   }

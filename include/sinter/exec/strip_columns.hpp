@@ -144,8 +144,8 @@ struct room_columns {
 };
 
 /// The same columns, read from where they were kept.
-template <int W, Floating T>
-room_columns<W, T> from_room(const placed_columns<T, true>&, const T* room) {
+template <int W, Floating T, bool Whole>
+room_columns<W, T> from_room(const placed_columns<T, Whole>&, const T* room) {
   return {room};
 }
 template <int W, Floating T, asking Asking>
