@@ -11,6 +11,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -431,7 +432,8 @@ TEST_CASE_TEMPLATE(
       const std::vector<T> x = random_values<T>(rows * pitch, 1),
                            y = random_values<T>(rows * pitch, 2);
       for (unsigned single = 0; single < 4; ++single)
-        for (const bool streaming : {false, true})
+        for (const auto [streaming, fetches] :
+             {std::pair(false, false), std::pair(false, true), std::pair(true, single % 2 == 0)})
           for (const std::size_t shift : {0u, 1u, 5u}) {
             const bool one_x = (single & 1) != 0, one_y = (single & 2) != 0;
             // In the middle of a buffer, once aligned, and with less or more before the first
@@ -443,17 +445,16 @@ TEST_CASE_TEMPLATE(
                        size = static_cast<std::int64_t>(sizeof(T));
             const std::int64_t steps[] = {one_x ? size : bytes, one_y ? size : bytes, size};
             const void* operands[] = {one_x ? ones : &x[shift], one_y ? ones : &y[shift], scalars};
-            exec::map_rows_kernel<R>(
-                {static_cast<std::int64_t>(n),
-                 {.single = static_cast<std::uint16_t>(single),
-                  .fetched = static_cast<std::uint16_t>(
-                      single % 2 == 0 ? 1 << ir::run_mode::result | 3 : 0),
-                  .distance = static_cast<std::uint16_t>(single % 2 == 0 ? 48 : 0),
-                  .streaming = streaming},
-                 static_cast<std::int64_t>(rows),
-                 steps,
-                 bytes},
-                operands, to);
+            exec::map_rows_kernel<R>({static_cast<std::int64_t>(n),
+                                      {.single = static_cast<std::uint16_t>(single),
+                                       .fetched = static_cast<std::uint16_t>(
+                                           fetches ? 1 << ir::run_mode::result | 3 : 0),
+                                       .distance = static_cast<std::uint16_t>(fetches ? 48 : 0),
+                                       .streaming = streaming},
+                                      static_cast<std::int64_t>(rows),
+                                      steps,
+                                      bytes},
+                                     operands, to);
             for (std::size_t row = 0; row < rows; ++row) {
               const std::vector<T> spread(n, ones[row]);
               const void* whole[] = {one_x ? spread.data() : &x[row * pitch + shift],
@@ -531,6 +532,41 @@ TEST_CASE_TEMPLATE("a region may yield bools", T, float, double) {
     for (std::size_t i = 0; i < n; ++i) CHECK(result[i] == (std::abs(x[i]) < limit ? 1 : 0));
     for (std::size_t i = n; i < result.size(); ++i) CHECK(result[i] == 9);
   }
+}
+
+TEST_CASE_TEMPLATE("of equal operands the larger and the smaller is the first; NaN is both", T,
+                   float, double) {
+  const T infinity = std::numeric_limits<T>::infinity();
+  const T values[] = {T(-0.0),  T(0),      T(1),
+                      infinity, -infinity, std::numeric_limits<T>::quiet_NaN()};
+  const auto of = [](op code, T a, T b) {
+    return static_cast<T>(
+        ir::evaluate_scalar(code, sn::dtype_of<T>, static_cast<double>(a), static_cast<double>(b)));
+  };
+  const auto is_same = [](T a, T b) {
+    return std::isnan(a) ? std::isnan(b) : same_bits(std::vector{a}, std::vector{b});
+  };
+  std::vector<T> a, b;
+  for (const T x : values)
+    for (const T y : values) a.push_back(x), b.push_back(y);
+  const auto n = static_cast<std::int64_t>(a.size());
+  std::vector<T> got(a.size());
+  for (const op code : {op::maximum, op::minimum}) {
+    const void* operands[] = {a.data(), b.data()};
+    kernels.micro_op(code, sn::dtype_of<T>)(n, operands, got.data());
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(is_same(of(code, a[i], b[i]), got[i]));
+  }
+  // And between bounds that are scalars: x + b is x.
+  constexpr ir::region bounded = exec::library_regions(sn::dtype_of<T>)[19];
+  static_assert(bounded.leaf_count == 4 && bounded.scalar_leaves == 0b1100);
+  const std::vector<T> zeros(a.size(), T(-0.0));
+  for (const T low : values)
+    for (const T high : values) {
+      const void* operands[] = {a.data(), zeros.data(), &low, &high};
+      exec::map_kernel<bounded>(n, operands, got.data());
+      for (std::size_t i = 0; i < a.size(); ++i)
+        CHECK(is_same(of(op::minimum, of(op::maximum, a[i], low), high), got[i]));
+    }
 }
 
 TEST_CASE("multiply_add rounds once and mul followed by add rounds twice") {

@@ -153,13 +153,29 @@ constexpr auto library_regions(dtype type) {
     const int g = relu_gradient.add_leaf(false);
     relu_gradient.add_node(op::where, relu_gradient.add_node(op::less, zero, y), g, zero);
   }
+  // x + b between two bounds, as relu6 has it, and relu(x + (y + b)): behind the products of
+  // convolutional networks.
+  ir::region bounded_bias = empty;
+  {
+    const int x = bounded_bias.add_leaf(false), b = bounded_bias.add_leaf(false);
+    const int low = bounded_bias.add_leaf(true), high = bounded_bias.add_leaf(true);
+    const int above = bounded_bias.add_node(op::maximum, bounded_bias.add_node(op::add, x, b), low);
+    bounded_bias.add_node(op::minimum, above, high);
+  }
+  ir::region relu_residual = empty;
+  {
+    const int x = relu_residual.add_leaf(false), y = relu_residual.add_leaf(false);
+    const int b = relu_residual.add_leaf(false);
+    const int sum = relu_residual.add_node(op::add, x, relu_residual.add_node(op::add, y, b));
+    relu_residual.add_node(op::relu, sum);
+  }
   // The second half of a norm, behind a reduction.
   const auto behind = [](const ir::region& r, ir::row_behind reduction) {
     ir::traced_region out{r};
     out.behind = reduction;
     return out;
   };
-  return std::array<ir::traced_region, 19>{{{scale_shift},
+  return std::array<ir::traced_region, 21>{{{scale_shift},
                                             {multiply_then_add},
                                             behind(center_scale, ir::row_behind::deviations),
                                             {exp_shifted, true},
@@ -177,7 +193,9 @@ constexpr auto library_regions(dtype type) {
                                             {squared_difference, true, false, true},
                                             {turned_first},
                                             {turned_second},
-                                            {relu_gradient}}};
+                                            {relu_gradient},
+                                            {bounded_bias},
+                                            {relu_residual}}};
 }
 
 /// The library's instructions for T (float or double).
