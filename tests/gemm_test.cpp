@@ -240,7 +240,8 @@ TEST_CASE_TEMPLATE("rows in each other's way in L1 give the same bits", T, float
           CAPTURE(m);
           CAPTURE(n);
           CAPTURE(k);
-          const std::vector<T> a = some_values<T>(m * k + 1, 1);
+          // As many rows again: one of the products fetches them.
+          const std::vector<T> a = some_values<T>(2 * m * k + 1, 1);
           for (const bool few : {false, true}) {
             CAPTURE(few);
             const auto product = [&](placement rows) {
@@ -250,7 +251,8 @@ TEST_CASE_TEMPLATE("rows in each other's way in L1 give the same bits", T, float
               if (few)
                 exec::multiply_few_rows<T>(m, n, k, left, b.data(), ldb, to, rows);
               else
-                exec::multiply_in_place<T>(m, n, k, left, b.data(), ldb, to, rows);
+                exec::multiply_in_place<T>(m, n, k, left, b.data(), ldb, to, rows,
+                                           rows == placement::few_places ? m : 0);
               return c;
             };
             const std::vector<T> expected = product(placement::many_places);
