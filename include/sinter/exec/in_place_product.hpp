@@ -218,13 +218,13 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   constexpr std::int64_t most_depth = detail::in_place_depth;
   const std::int64_t ahead = detail::rows_ahead_of(rows) * ldb;
   const bool keeps = m >= detail::least_rows_of_kept<T>(rows);
-  const auto of_rows = [k](std::int64_t rows) { return rows * k * std::int64_t{sizeof(T)}; };
+  const auto bytes_of = [k](std::int64_t count) { return count * k * std::int64_t{sizeof(T)}; };
   detail::coming_lines coming;
   if (detail::fetches_rows<T> && behind > 0 && a.column == 1 && a.row == k && n > 0 &&
-      m >= detail::tile_rows && of_rows(m) <= detail::most_coming) {
+      m >= detail::tile_rows && bytes_of(m) <= detail::most_coming) {
     const std::int64_t strips = planning::pieces_of(n, detail::tile_columns<T>),
                        tiles = planning::pieces_of(k, most_depth) * strips * m / detail::tile_rows;
-    coming = {a.from_row(m).from, of_rows(std::min(m, behind)), tiles};
+    coming = {a.from_row(m).from, bytes_of(std::min(m, behind)), tiles};
   }
   detail::strips_of_block<T> strips(m, k, a, c, keeps, coming);
   for (std::int64_t p = 0; p < k; p += most_depth) {
