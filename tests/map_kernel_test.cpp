@@ -432,7 +432,7 @@ TEST_CASE_TEMPLATE(
       const std::vector<T> x = random_values<T>(rows * pitch, 1),
                            y = random_values<T>(rows * pitch, 2);
       for (unsigned single = 0; single < 4; ++single)
-        for (const auto [streaming, fetches] :
+        for (const auto& [streaming, fetches] :
              {std::pair(false, false), std::pair(false, true), std::pair(true, single % 2 == 0)})
           for (const std::size_t shift : {0u, 1u, 5u}) {
             const bool one_x = (single & 1) != 0, one_y = (single & 2) != 0;
