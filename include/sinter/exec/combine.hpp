@@ -24,7 +24,8 @@ constexpr T identity_of() {
     return limits::has_infinity ? limits::infinity() : limits::max();
 }
 
-// Two registers, two integers.
+// Two registers, two integers. Of equal numbers, -0 and 0, the larger and the smaller is the
+// second, which takes one instruction where there is no NaN.
 template <monoid M, class V>
 [[gnu::always_inline]] inline V combine(V a, V b) {
   if constexpr (M == monoid::sum)
@@ -32,9 +33,9 @@ template <monoid M, class V>
   else if constexpr (M == monoid::prod)
     return apply<ir::op::mul>(a, b);
   else if constexpr (M == monoid::max)
-    return apply<ir::op::maximum>(a, b);
+    return apply<ir::op::maximum>(b, a);
   else
-    return apply<ir::op::minimum>(a, b);
+    return apply<ir::op::minimum>(b, a);
 }
 
 // Must somebody look for NaN, which an instruction for the larger of two loses?

@@ -220,7 +220,7 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   const bool keeps = m >= detail::least_rows_of_kept<T>(rows);
   const auto bytes_of = [k](std::int64_t count) { return count * k * std::int64_t{sizeof(T)}; };
   detail::coming_lines coming;
-  if (detail::fetches_rows<T> && behind > 0 && a.column == 1 && a.row == k && n > 0 &&
+  if (detail::fetches_rows<T> && behind > 0 && a.column == 1 && a.row == k && k > 0 && n > 0 &&
       m >= detail::tile_rows && bytes_of(m) <= detail::most_coming) {
     const std::int64_t strips = planning::pieces_of(n, detail::tile_columns<T>),
                        tiles = planning::pieces_of(k, most_depth) * strips * m / detail::tile_rows;
