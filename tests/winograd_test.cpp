@@ -94,15 +94,20 @@ void check_kernel(const planning::winograd_extents& of, layout lies, double tole
   CHECK(std::equal(transformed.at(), transformed.at() + size, from_columns.at()));
   for (std::int64_t image = 0; image < of.images; image += blocks.images)
     for (std::int64_t y = 0; y < of.height; y += 2 * blocks.tile_rows) {
-      std::vector<const void*> from;
-      std::vector<void*> to;
-      for (std::int64_t i = image; i < std::min(of.images, image + blocks.images); ++i) {
-        from.push_back(first + i * of.channels * plane);
-        to.push_back(results.data() + (i * of.filters * of.height + y) * of.width);
+      // The first block of filters by itself.
+      const std::int64_t parts[] = {0, std::min(blocks.filters, of.filters), of.filters};
+      for (std::size_t part = 0; part < 2; ++part) {
+        std::vector<const void*> from;
+        std::vector<void*> to;
+        for (std::int64_t i = image; i < std::min(of.images, image + blocks.images); ++i) {
+          from.push_back(first + i * of.channels * plane);
+          to.push_back(results.data() +
+                       ((i * of.filters + parts[part]) * of.height + y) * of.width);
+        }
+        kernels.block({of, blocks, from, to, plane, row, lies.column_stride, of.height * of.width,
+                       y, std::min(2 * blocks.tile_rows, of.height - y), parts[part],
+                       parts[part + 1], transformed.at(), workspace.at()});
       }
-      kernels.block({of, blocks, from, to, plane, row, lies.column_stride, of.height * of.width, y,
-                     std::min(2 * blocks.tile_rows, of.height - y), transformed.at(),
-                     workspace.at()});
     }
 
   double most = 0;
@@ -186,6 +191,32 @@ TEST_CASE("the plan of one size serves others, and one thread gives the bits of 
     }
   }
   CHECK(tiled(noise<float>(0, 19, 16, 32), filters).shape() == sn::shape_vector{0, 37, 16, 32});
+}
+
+TEST_CASE("threads share the filters of few images; the bits are those of one thread") {
+  const auto checked = [](const auto& f, const auto&... x) {
+    auto tiled = sn::fuse(f, eager());
+    omp_set_num_threads(1);
+    const auto once = tiled(x...);
+    CHECK(tiled_nests(tiled.explain(x...)) == 1);
+    CHECK(distance<float>(once, sn::fuse(f, direct())(x...)) < 4e-6);
+    for (const int threads : {2, 3, 8, 16}) {
+      omp_set_num_threads(threads);
+      CHECK(tiled(x...) == once);
+    }
+    omp_set_num_threads(1);
+  };
+  const auto bias = noise<float>(200, 1, 1, 1, 3);
+  for (const std::int64_t images : {1, 3}) {
+    const auto x = noise<float>(images, 64, 15, 14);
+    const auto w = noise<float>(200, 64, 3, 3, 2), y = noise<float>(images, 200, 15, 14, 4);
+    checked([](auto a, auto b) { return sn::conv2d(a, b, {.padding = 1}); }, x, w);
+    checked(
+        [](auto a, auto b, auto c, auto d) {
+          return sn::relu(sn::conv2d(a, b, {.padding = 1}) + sn::reshape(c, 200, 1, 1) + d);
+        },
+        x, w, bias, y);
+  }
 }
 
 TEST_CASE("padding, channels, strided images, doubles and biases") {

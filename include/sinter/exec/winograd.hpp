@@ -30,10 +30,11 @@ struct winograd_filters {
   void* workspace = nullptr;  // winograd_workspace_bytes, 64-byte aligned
 };
 
-/// Rows [first_row, first_row + rows) of the results of some images, first_row an even number and
-/// `rows` another unless the image ends there. Element (c, y, x) of image i lies at images[i] +
-/// c * channel_stride + y * row_stride + x * column_stride elements; of the result, (f, y, x) at
-/// results[i] + f * filter_pitch + (y - first_row) * width + x.
+/// Rows [first_row, first_row + rows) of the results of some images by filters [first_filter,
+/// last_filter), first_row an even number and `rows` another unless the image ends there,
+/// first_filter a multiple of the block's. Element (c, y, x) of image i lies at images[i] + c *
+/// channel_stride + y * row_stride + x * column_stride elements; of the result, (f, y, x) at
+/// results[i] + (f - first_filter) * filter_pitch + (y - first_row) * width + x.
 struct winograd_block {
   planning::winograd_extents extents;
   planning::winograd_blocks blocks;
@@ -42,6 +43,7 @@ struct winograd_block {
   std::int64_t channel_stride = 0, row_stride = 0, column_stride = 0;
   std::int64_t filter_pitch = 0;
   std::int64_t first_row = 0, rows = 0;
+  std::int64_t first_filter = 0, last_filter = 0;
   const void* filters = nullptr;  // transformed
   void* workspace = nullptr;      // winograd_workspace_bytes, 64-byte aligned
 };

@@ -54,12 +54,12 @@ class winograd_runner {
       halve_rows(c);
       transform(c);
     }
-    for (std::int64_t f = 0; f < b_.extents.filters; f += b_.blocks.filters) {
-      const std::int64_t count = std::min(b_.blocks.filters, b_.extents.filters - f);
+    for (std::int64_t f = b_.first_filter; f < b_.last_filter; f += b_.blocks.filters) {
+      const std::int64_t count = std::min(b_.blocks.filters, b_.last_filter - f);
       multiply(f, count);
       for (std::int64_t each = 0; each < count; ++each) {
         transform_back(each);
-        copy_results(f + each);
+        copy_results(f + each - b_.first_filter);
       }
     }
   }
