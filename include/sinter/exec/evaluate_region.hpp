@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -229,21 +228,15 @@ template <ir::region R>
   };
 }
 
-// The last leaf that is no scalar.
-template <ir::region R>
-inline constexpr std::size_t last_vector =
-    static_cast<std::size_t>(
-        std::bit_width(~R.scalar_leaves & ((std::uint32_t{1} << R.leaf_count) - 1))) -
-    1;
-
-// All in memory but that one, which has the same element for a whole row.
+// All but the last one that is no scalar, which has the same element for a whole row.
 template <ir::region R>
 [[gnu::always_inline]] inline auto from_memory_and(simd<region_type<R>> last,
                                                    const leaf_pointers<R>& leaf) {
   return [&leaf, last ](std::size_t k, std::int64_t i) __attribute__((always_inline)) {
-    return k == last_vector<R> ? last : load<region_type<R>>(leaf[k] + i);
+    return k == ir::last_vector(R) ? last : load<region_type<R>>(leaf[k] + i);
   };
 }
+
 template <ir::region R, int U>
 [[gnu::always_inline]] inline void evaluate_region(region_values<R, U>& values,
                                                    const leaf_pointers<R>& leaf,

@@ -2,6 +2,7 @@
 // Lines that kernels ask for before they are needed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -34,9 +35,7 @@ template <std::size_t Bytes>
 
 /// Does one stream, which is only read, gain? A Zen 5 does, and a Xeon; on a Zen 4 rows in L3 are
 /// summed at 77 GB/s without, and at 60 with it, as are their maxima; from memory it gains nothing.
-inline bool one_stream_gains_from_fetching() {
-  return this_family() != processor_family::amd_19h;
-}
+inline bool one_stream_gains_from_fetching() { return this_family() != processor_family::amd_19h; }
 
 /// Do rows of so many elements in all, which are read once? What L1 has takes 1.3 times as long if
 /// each line is asked for.
@@ -69,6 +68,29 @@ class lines_ahead {
  private:
   std::size_t count_ = 0;
   std::array<const std::byte*, most> at_;
+};
+
+/// What comes into L2 a few lines at a time, until all of it was asked for.
+class coming_lines {
+ public:
+  coming_lines() = default;
+  coming_lines(const void* from, std::int64_t bytes, std::int64_t lines_at_a_time)
+      : at_(static_cast<const std::byte*>(from)),
+        end_(at_ + bytes),
+        step_(lines_at_a_time * line) {}
+
+  [[gnu::always_inline]] void ask() {
+    constexpr int read = 0, into_second_level = 2;
+    for (std::int64_t bytes = std::min(step_, end_ - at_); bytes > 0; bytes -= line, at_ += line)
+      __builtin_prefetch(at_, read, into_second_level);
+  }
+
+ private:
+  static constexpr std::int64_t line = 64;
+
+  const std::byte* at_ = nullptr;
+  const std::byte* end_ = nullptr;
+  std::int64_t step_ = 0;
 };
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 
+#include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/product_tile.hpp>
 #include <sinter/exec/strip_columns.hpp>
@@ -18,43 +18,6 @@
 namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
-
-/// What lies behind the rows of A at hand, and is multiplied next: each tile asks for some lines of
-/// it before it computes. (Weights come from memory, and where a block has 192 elements of each row
-/// the hardware's prefetchers begin anew with each. Of matrices that take turns, by 49 columns on a
-/// Zen 3, [960,160] takes 0.8 of the time so, [1280,320] 0.83, [2048,512] 0.9; a Xeon with AVX2
-/// 0.9, 0.9 and 0.93.)
-class coming_lines {
- public:
-  coming_lines() = default;
-  /// For so many tiles.
-  coming_lines(const void* from, std::int64_t bytes, std::int64_t tiles)
-      : at_(static_cast<const std::byte*>(from)),
-        end_(at_ + bytes),
-        step_(planning::pieces_of(planning::pieces_of(bytes, line), tiles) * line) {}
-
-  [[gnu::always_inline]] void ask() {
-    constexpr int read = 0, into_second_level = 2;
-    for (std::int64_t bytes = std::min(step_, end_ - at_); bytes > 0; bytes -= line, at_ += line)
-      __builtin_prefetch(at_, read, into_second_level);
-  }
-
- private:
-  static constexpr auto line = static_cast<std::int64_t>(line_bytes);
-
-  const std::byte* at_ = nullptr;
-  const std::byte* end_ = nullptr;
-  std::int64_t step_ = 0;
-};
-
-// With AVX-512, which multiplies in half of the time, a Xeon takes 0.96, 0.96 and 1.03 so, and for
-// what is near 1.03 to 1.1.
-template <Floating T>
-inline constexpr bool fetches_rows = sizeof(simd<T>) <= 32;
-
-// Bytes of rows: those at hand, too, have to stay in L2. ([512,2048] takes as long, [160,960] up to
-// 1.1.)
-inline constexpr std::int64_t most_coming = 256 << 10;
 
 // Rows [i, m): as many at a time as registers allow, then half as many, and so on. All of them
 // together fetch the block to come, each its part: the first alone would wait for memory, and the
@@ -133,6 +96,28 @@ class last_rows {
 
 /// Rows of B that stay in L1 while all rows of A pass, unless they are in each other's way there.
 inline constexpr std::int64_t in_place_depth = 192;
+
+// Of `behind` rows of A, which are multiplied next, as many as there are at hand, for the tiles of
+// these by n columns. (Weights come from memory, and where a block has 192 elements of each row the
+// hardware's prefetchers begin anew with each. Of matrices that take turns, by 49 columns on a Zen
+// 3, [960,160] takes 0.8 of the time so, [1280,320] 0.83, [2048,512] 0.9; a Xeon with AVX2 0.9, 0.9
+// and 0.93.) Not with AVX-512, which multiplies in half of the time: a Xeon takes 0.96, 0.96
+// and 1.03 of it so, and for what is near 1.03 to 1.1. Nor where they do not stay in L2 together:
+// [512,2048] takes as long, [160,960] up to 1.1.
+template <Floating T>
+coming_lines rows_to_come(std::int64_t m, std::int64_t n, std::int64_t k, placed_matrix<T> a,
+                          std::int64_t behind) {
+  constexpr std::int64_t most_bytes = 256 << 10, size = sizeof(T);
+  const bool follows = a.column == 1 && a.row == k;
+  if (sizeof(simd<T>) > 32 || !follows || behind == 0 || n == 0 || k == 0 || m < tile_rows ||
+      m * k * size > most_bytes)
+    return {};
+  const std::int64_t tiles = planning::pieces_of(k, in_place_depth) *
+                             planning::pieces_of(n, tile_columns<T>) * m / tile_rows;
+  const std::int64_t bytes = std::min(m, behind) * k * size;
+  return {a.from_row(m).from, bytes,
+          planning::pieces_of(planning::pieces_of(bytes, std::int64_t{line_bytes}), tiles)};
+}
 
 /// All rows of A by strips of a block of B's rows.
 template <Floating T>
@@ -218,15 +203,7 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   constexpr std::int64_t most_depth = detail::in_place_depth;
   const std::int64_t ahead = detail::rows_ahead_of(rows) * ldb;
   const bool keeps = m >= detail::least_rows_of_kept<T>(rows);
-  const auto bytes_of = [k](std::int64_t count) { return count * k * std::int64_t{sizeof(T)}; };
-  detail::coming_lines coming;
-  if (detail::fetches_rows<T> && behind > 0 && a.column == 1 && a.row == k && k > 0 && n > 0 &&
-      m >= detail::tile_rows && bytes_of(m) <= detail::most_coming) {
-    const std::int64_t strips = planning::pieces_of(n, detail::tile_columns<T>),
-                       tiles = planning::pieces_of(k, most_depth) * strips * m / detail::tile_rows;
-    coming = {a.from_row(m).from, bytes_of(std::min(m, behind)), tiles};
-  }
-  detail::strips_of_block<T> strips(m, k, a, c, keeps, coming);
+  detail::strips_of_block<T> strips(m, k, a, c, keeps, detail::rows_to_come<T>(m, n, k, a, behind));
   for (std::int64_t p = 0; p < k; p += most_depth) {
     strips.enter(p, std::min(most_depth, k - p));
     detail::for_each_strip<T, true>(n, [&]<int W>(std::int64_t j, std::int64_t rest) {

@@ -220,10 +220,12 @@ void map_rows_kernel(const ir::map_run& run, const void* const* operands, void* 
       };
       if constexpr (detail::gains_without_tests<R>)
         if (single == 0 && !fetches) run_steps(detail::from_memory<R>(leaf), [] {});
-      if constexpr (ir::may_broadcast(R) && detail::functions_of(R) == 0)
-        if (single == 1u << detail::last_vector<R> && !fetches)
-          run_steps(detail::from_memory_and<R>(simd<T>(*leaf[detail::last_vector<R>]), leaf),
-                    [] {});
+      // A bias per row stands last: between two bounds 8 instructions per register instead of 15.
+      if constexpr (ir::may_broadcast(R) && detail::functions_of(R) == 0) {
+        constexpr std::size_t last = ir::last_vector(R);
+        if (single == 1u << last && !fetches)
+          run_steps(detail::from_memory_and<R>(simd<T>(*leaf[last]), leaf), [] {});
+      }
       if (i + step <= n) {
         load_first();
         run_steps(

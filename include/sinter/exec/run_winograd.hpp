@@ -81,9 +81,9 @@ class winograd_nest {
                  [&](std::int64_t task, int thread) {
                    transform(memory, memory.scratch(thread), task * blocks_.filters);
                  });
-    const std::int64_t parts = filter_parts();
+    const std::int64_t parts = parts_for_threads();
     parallel_for(
-        blocks() * parts, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
+        tile_blocks() * parts, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
           run_block(memory, memory.scratch(thread), task / parts, first_filter(parts, task % parts),
                     first_filter(parts, task % parts + 1));
         });
@@ -121,18 +121,17 @@ class winograd_nest {
   // filters more.
   static constexpr std::int64_t transforming_filters = 16;
 
-  // Blocks of tiles.
-  std::int64_t blocks() const {
+  std::int64_t tile_blocks() const {
     return planning::pieces_of(extents_.images, blocks_.images) * part_.column_blocks();
   }
   // Into how many parts filters are divided for threads that would have no block otherwise: as let
   // them end soonest. No bit depends on it. (An image of [256,14,14] is two blocks: 256 filters
   // took 1.25 ms on eight threads of a Xeon, on one 1.8.)
-  std::int64_t filter_parts() const {
+  std::int64_t parts_for_threads() const {
     const std::int64_t most = planning::pieces_of(extents_.filters, blocks_.filters),
-                       threads = threads_for(blocks() * most, nest_->predicted_nanoseconds);
+                       threads = threads_for(tile_blocks() * most, nest_->predicted_nanoseconds);
     const auto time_of = [&](std::int64_t parts) {
-      return planning::pieces_of(blocks() * parts, threads) *
+      return planning::pieces_of(tile_blocks() * parts, threads) *
              (planning::pieces_of(most, parts) * blocks_.filters + transforming_filters);
     };
     std::int64_t best = 1;

@@ -2,9 +2,9 @@
 // Tile programs that only copy columns which lie side by side, as the pieces of a pad or a concat
 // and permutations of leading axes are, or every other one, as images in front of a convolution
 // with a stride of 2, or write one element into all columns of a row, as enlarging an image does:
-// rows are copied where they lie, without tiles. What a pad
-// has around them is written on the way. (Rows of 28 f32 with zeros around them, in L2: 1.9 ns
-// each; by commands that find the place of each, into zeros that were written before, 9.5.)
+// rows are copied where they lie, without tiles. What a pad has around them is written on the way.
+// (Rows of 28 f32 with zeros around them, in L2: 1.9 ns each; by commands that find the place of
+// each, into zeros that were written before, 9.5.)
 #pragma once
 
 #include <algorithm>

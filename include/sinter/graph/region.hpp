@@ -7,6 +7,7 @@
 
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 
 #include <sinter/graph/op.hpp>
@@ -81,6 +82,14 @@ constexpr bool may_broadcast(const region& r) {
   int vectors = 0;
   for (int k = 0; k < r.leaf_count; ++k) vectors += r.is_scalar(k) ? 0 : 1;
   return vectors > 1;
+}
+
+// The last leaf that is no scalar; 0 if there is none.
+constexpr std::size_t last_vector(const region& r) {
+  std::size_t last = 0;
+  for (std::size_t k = 0; k < r.leaf_count; ++k)
+    if (!r.is_scalar(k)) last = k;
+  return last;
 }
 
 // Runs a region over `count` consecutive elements. operands[k] points to `count` elements, or to
