@@ -63,6 +63,19 @@ TEST_CASE("a row has the same bits whatever rows come beside it") {
   });
 }
 
+// What is one kernel takes more rows than a tile has.
+TEST_CASE("a row that one kernel reduces has the same bits among many rows") {
+  const auto check_shapes = [](auto f) {
+    for (const std::int64_t columns : {1, 16, 100, 256, 700, 1024, 1100})
+      for (const std::int64_t rows : {70, 300}) check_rows(f, rows, columns);
+  };
+  check_shapes([](auto x) { return sinter::sum(x, 1, true); });
+  check_shapes([](auto x) { return sinter::max(x, 1, true); });
+  check_shapes([](auto x) { return sinter::mean(x, 1, true) * 2.0f + 1.0f; });
+  check_shapes([](auto x) { return sinter::sqrt(sinter::sum(x * x, 1, true)); });
+  check_shapes([](auto x) { return sinter::var(x, 1, true); });
+}
+
 // Where only some rows lie equally far apart, tiles end there.
 TEST_CASE("rows of several outer axes") {
   auto f = sinter::fuse([](auto x, auto b) { return sinter::softmax(x + b); });

@@ -34,6 +34,7 @@ class tile_emitter : private step_emitter {
     p_.commands.insert(p_.commands.end(), prologue_.begin(), prologue_.end());
     p_.prologue.last = static_cast<int>(p_.commands.size());
     if (walks_memory_alone()) widen_chunk();
+    if (!p_.split && !reduces_rows_alone()) p_.row_capacity = p_.tile_rows;
     if (reduces_columns_alone()) p_.tile_rows = p_.row_capacity = rows_of_columns();
     places_.lay_out(p_, largest_element());
     choose_fetched(s_, p_);
@@ -97,6 +98,20 @@ class tile_emitter : private step_emitter {
         p_.split ? of_task
                  : std::min(of_task, planning::whole_units(planning::elements_per_task, p_.chunk));
     p_.chunk = std::max(p_.chunk, std::min(p_.axes.columns, most));
+  }
+
+  // Does one kernel reduce rows of what it reads where it is, each for itself? Then it takes more
+  // of them than a tile has. (What moments come to depends on which rows are side by side.)
+  bool reduces_rows_alone() const {
+    if (!places_.has_no_slots() || !p_.is_one_kernel() || !p_.sums.empty()) return false;
+    const auto is_row_by_row = [&](const command_range& phase) {
+      if (phase.size() == 0) return true;
+      const command& only = p_.commands[index(phase.first)];
+      return only.kind == command_kind::map_reduce ||
+             (only.kind == command_kind::reduce &&
+              p_.reductions[index(only.reduction)].monoid != monoid::deviations);
+    };
+    return std::ranges::all_of(p_.phase_lists, is_row_by_row);
   }
 
   // Does one kernel, which is the reduction then, reduce columns of what it reads where it is? It

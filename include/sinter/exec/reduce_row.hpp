@@ -170,19 +170,25 @@ template <monoid M, Floating T>
   return reduce_one_block<M, false>(count, x, 0);
 }
 
+// A block, which may have NaN.
+template <monoid M, bool Fetches, Floating T>
+[[gnu::always_inline]] inline simd<T> reduce_block_of_row(std::int64_t count, const T* x,
+                                                          std::int64_t ahead) {
+  if constexpr (loses_nan<M>) {
+    if (simd<T> all; reduce_numbers<M, Fetches>(count, x, ahead, all)) [[likely]]
+      return all;
+    return reduce_any<M, T>(count, x);
+  } else {
+    return reduce_one_block<M, Fetches>(count, x, ahead);
+  }
+}
+
 // A row of floats, lane by lane. What lies `ahead` bytes further on is fetched meanwhile.
 template <monoid M, bool Fetches = false, Floating T>
 [[gnu::always_inline]] inline simd<T> reduce_to_register(std::int64_t n, const T* x,
-                                                         std::int64_t ahead = stream_distance) {
+                                                         std::int64_t ahead = 0) {
   const auto block = [&](std::int64_t begin, std::int64_t count) {
-    const T* const at = x + begin * lanes<T>;
-    if constexpr (loses_nan<M>) {
-      if (simd<T> all; reduce_numbers<M, Fetches>(count, at, ahead, all)) [[likely]]
-        return all;
-      return reduce_any<M, T>(count, at);
-    } else {
-      return reduce_one_block<M, Fetches>(count, at, ahead);
-    }
+    return reduce_block_of_row<M, Fetches>(count, x + begin * lanes<T>, ahead);
   };
   const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
   simd<T> all = reduce_registers<M, T>(whole, block);
@@ -194,8 +200,9 @@ template <monoid M, bool Fetches = false, Floating T>
 template <monoid M, class T>
 T reduce_row(std::int64_t n, const T* x) {
   if constexpr (Floating<T>) {
-    return reduce_all<M, T>(rows_gain_from_fetching<T>(n) ? reduce_to_register<M, true>(n, x)
-                                                          : reduce_to_register<M>(n, x));
+    return reduce_all<M, T>(rows_gain_from_fetching<T>(n)
+                                ? reduce_to_register<M, true>(n, x, row_distance())
+                                : reduce_to_register<M>(n, x));
   } else {
     return reduce_integers<M>(n, x);
   }
@@ -248,15 +255,6 @@ class rows_of_register {
 
   [[gnu::always_inline]] const T* operator[](int i) const {
     return reinterpret_cast<const T*>(x_ + i * step_);
-  }
-
-  bool gain_from_fetching() const { return rows_gain_from_fetching<T>(count * n_); }
-
-  // How far ahead to fetch: into the next row, or the one behind it, unless that is far away.
-  std::int64_t bytes_ahead() const {
-    const auto bytes = n_ * static_cast<std::int64_t>(sizeof(T));
-    if (bytes >= 2 * stream_distance) return stream_distance;
-    return step_ * std::max<std::int64_t>(1, (stream_distance + bytes / 2) / bytes);
   }
 
   // Each of the rows, which have one accumulator, register by register with f, into that register
@@ -326,15 +324,6 @@ class rows_of_register {
   std::int64_t step_;
 };
 
-// Each of the rows into its register, a function of its own: beside the loop for short rows, maxima
-// of 64 elements took 1.2 times as long.
-template <monoid M, Floating T>
-[[gnu::noinline]] void reduce_fetched_rows(std::int64_t n, const rows_of_register<T>& rows,
-                                           simd<T>* to) {
-  for (int i = 0; i < rows.count; ++i)
-    to[place_of_lane<T>(i)] = reduce_to_register<M, true>(n, rows[i], rows.bytes_ahead());
-}
-
 // Rows of fewer registers are reduced side by side. (A Zen 3, f32 in L1, ns per row, one after the
 // other and side by side: sums of 32 elements 4.2 and 2.7, of 49 5.9 and 3.6, of 100 6.4 and 4.4,
 // of 160 6.9 and 4.9, of 256 as long; maxima 5.3 and 3.3, 7.1 and 4.9, 8.1 and 6.9, of 127 as long.
@@ -379,8 +368,6 @@ void reduce_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t ro
   if (n >= rows.several_accumulators) {
     if (n < most_side_by_side<M> * lanes<T>)
       reduce_rows_by_fours<M>(rows, row);
-    else if (rows.gain_from_fetching())
-      reduce_fetched_rows<M>(n, rows, row);
     else
       for (int i = 0; i < rows.count; ++i)
         row[place_of_lane<T>(i)] = reduce_to_register<M>(n, rows[i]);
@@ -405,6 +392,33 @@ void reduce_rows_of_register(std::int64_t n, const std::byte* x, std::int64_t ro
   for (int i = 0; i < rows.count; ++i) *reinterpret_cast<T*>(results + i * result_step) = each[i];
 }
 
+// Rows of so many elements, so many bytes apart, of which lines are fetched: as far ahead as
+// streams, into the next row or the one behind it, unless that is far away. One after the other, so
+// that nothing stands between their ends and beginnings: 16 rows of 1024 floats, whose lanes are
+// combined together, take 1.03 times as long (L3 of a Zen 4).
+template <monoid M, Floating T>
+void fetched_rows(std::int64_t rows, std::int64_t n, const void* x, std::int64_t row_step,
+                  void* results, std::int64_t result_step) {
+  const auto* from = static_cast<const std::byte*>(x);
+  auto* to = static_cast<std::byte*>(results);
+  const auto bytes = n * static_cast<std::int64_t>(sizeof(T));
+  std::int64_t ahead = row_distance();
+  if (bytes < 2 * ahead) ahead = row_step * std::max<std::int64_t>(1, (ahead + bytes / 2) / bytes);
+  const auto each = [&](auto reduce) __attribute__((always_inline)) {
+    for (std::int64_t row = 0; row < rows; ++row, from += row_step, to += result_step)
+      *reinterpret_cast<T*>(to) =
+          result_of_row<M, T>(reduce_all<M, T>(reduce(reinterpret_cast<const T*>(from))));
+  };
+  const std::int64_t registers = n / lanes<T>;
+  if (registers <= reduce_block && n % lanes<T> == 0)
+    each([&](const T* row) __attribute__((always_inline)) {
+      return reduce_block_of_row<M, true>(registers, row, ahead);
+    });
+  else
+    each([&](const T* row)
+             __attribute__((always_inline)) { return reduce_to_register<M, true>(n, row, ahead); });
+}
+
 // Rows by Several for as many as a register has lanes, the others by One.
 template <int Lanes, auto Several, whole_row_function One>
 void rows_by_registers(std::int64_t rows, std::int64_t n, const void* x, std::int64_t row_step,
@@ -416,11 +430,25 @@ void rows_by_registers(std::int64_t rows, std::int64_t n, const void* x, std::in
   rows_one_by_one<One>(rows, n, from, row_step, to, result_step);
 }
 
+template <monoid M, Floating T>
+void whole_rows_of_floats(std::int64_t rows, std::int64_t n, const void* x, std::int64_t row_step,
+                          void* results, std::int64_t result_step) {
+  // What is near does no harm to rows that L2 has.
+  const std::int64_t together = is_zen4() ? rows : lanes<T>;
+  const bool fetches = n >= std::max<std::int64_t>(8, most_side_by_side<M>) * lanes<T> &&
+                       rows_gain_from_fetching<T>(together * n);
+  const whole_rows_function run =
+      fetches
+          ? &fetched_rows<M, T>
+          : &rows_by_registers<lanes<T>, &reduce_rows_of_register<M, T>, &whole_row_kernel<M, T>>;
+  run(rows, n, x, row_step, results, result_step);
+}
+
 // Of short rows most of the time is the combining of lanes, and the wait for it.
 template <monoid M, class T>
 constexpr whole_rows_function whole_rows_kernel() {
   if constexpr (Floating<T>)
-    return &rows_by_registers<lanes<T>, &reduce_rows_of_register<M, T>, &whole_row_kernel<M, T>>;
+    return &whole_rows_of_floats<M, T>;
   else
     return &rows_one_by_one<&whole_row_kernel<M, T>>;
 }

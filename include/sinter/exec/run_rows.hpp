@@ -54,7 +54,7 @@ class row_runner {
       // Rows equally far apart: as far as the last outer axis goes.
       const std::int64_t end = std::min(row_end, row + length - row % length);
       tile_.seek(row);
-      tile_.take_rows(row, std::min(p_.tile_rows, end - row));
+      tile_.take_rows(row, std::min(p_.row_capacity, end - row));
       make_calls();
       if (overlap_.any()) {
         run_overlapped(row, end);
@@ -62,7 +62,7 @@ class row_runner {
         continue;
       }
       for (std::int64_t unfinished = 0;;) {
-        const std::int64_t rows = std::min(p_.tile_rows, end - row);
+        const std::int64_t rows = std::min(p_.row_capacity, end - row);
         for (std::size_t i = 0; i < tile_calls_; ++i) run(calls_[i], rows);
         row += rows;
         unfinished += rows;
@@ -72,7 +72,7 @@ class row_runner {
         if (row >= end) break;
         move_places();
         if (ends) unfinished = 0, move_slots_back();
-        if (asks_tile_) tile_.take_rows(row, std::min(p_.tile_rows, end - row));
+        if (asks_tile_) tile_.take_rows(row, std::min(p_.row_capacity, end - row));
       }
     }
   }
@@ -143,7 +143,8 @@ class row_runner {
       return true;
     };
     const command_range ending = p.row_lists.back();
-    if (p.tile_rows > rows_ended_at_once / 2 || ending.size() == 0 || !all(ending, works_on_slots))
+    if (p.row_capacity > rows_ended_at_once / 2 || ending.size() == 0 ||
+        !all(ending, works_on_slots))
       return false;
     const auto is_call = [&](const command& c) { return becomes_call(p, c); };
     return std::ranges::all_of(p.phase_lists, [&](command_range l) { return all(l, is_call); }) &&
@@ -216,7 +217,7 @@ class row_runner {
     const bool moves =
         keeps || l.where == location::memory::external || l.where == location::memory::stream;
     if (keeps) slot_places_[slot_count_++] = static_cast<std::uint16_t>(place_count_);
-    add_place(tile_.address(l, 0), row_step, moves ? p_.tile_rows * row_step : 0);
+    add_place(tile_.address(l, 0), row_step, moves ? p_.row_capacity * row_step : 0);
     return static_cast<std::uint8_t>(place_count_ - 1 - c.first);
   }
 
@@ -254,9 +255,10 @@ class row_runner {
   // single value is most often of a kernel that has just stored it, one element wide: a wider load
   // would wait until that store, and all before it, have left for the cache.
   std::int64_t padded_rows() const {
-    if (p_.tile_rows == 1) return 1;
-    return p_.tile_rows <= padded_tile_rows ? padded_tile_rows
-                                            : planning::whole_units(p_.tile_rows, row_padding);
+    if (p_.row_capacity == 1) return 1;
+    return p_.row_capacity <= padded_tile_rows
+               ? padded_tile_rows
+               : planning::whole_units(p_.row_capacity, row_padding);
   }
 
   void add_command(const command& c) {
@@ -269,7 +271,7 @@ class row_runner {
     for (const location& l : p_.operands_of(c)) add_place(out, l);
     add_rest(c, out);
     out.places = static_cast<std::uint8_t>(place_count_ - out.first);
-    if (p_.tile_rows == 1) out.rows = extent::once;
+    if (p_.row_capacity == 1) out.rows = extent::once;
   }
 
   void add_rest(const command& c, call& out) {
@@ -282,7 +284,7 @@ class row_runner {
       out.to = static_cast<std::uint8_t>(place_count_ - out.first);
       const std::int64_t step = stream_step(number) * size;
       add_place(tile_.stream_at(c.stream, tile_.rows_.offset(number, 0)), step,
-                p_.tile_rows * step);
+                p_.row_capacity * step);
       return;
     }
     if (c.kind == command_kind::map) {
@@ -387,7 +389,7 @@ class row_runner {
     const call* const scale = middle < last ? &calls_[last] : nullptr;
     if (overlap_.keeps_two_tiles()) alternate(calls_[middle], *scale);
 
-    std::int64_t before = 0, here = std::min(p_.tile_rows, end - row);
+    std::int64_t before = 0, here = std::min(p_.row_capacity, end - row);
     run(reduction, here);
     for (std::size_t k = reduction.first; k < reduction.first + std::size_t{reduction.places}; ++k)
       places_[k] += tile_steps_[k];
@@ -396,7 +398,7 @@ class row_runner {
         places_[k] -= tile_steps_[k];
     while (here > 0) {
       row += here;
-      const std::int64_t behind = std::min(p_.tile_rows, end - row);
+      const std::int64_t behind = std::min(p_.row_capacity, end - row);
       for (std::size_t i = 1; i < middle; ++i) run(calls_[i], here);
       if (here < before) run(*scale, std::exchange(before, 0));
       overlap(calls_[middle], here, scale, before, behind);
@@ -457,7 +459,7 @@ class row_runner {
   void alternate(const call& exponentials, const call& scale) {
     const std::size_t to = exponentials.first + std::size_t{exponentials.to},
                       from = scale.first + 1u - static_cast<std::size_t>(overlap_.factor);
-    const std::int64_t forth = kept_tile_step(p_.tile_rows * row_steps_[to]);
+    const std::int64_t forth = kept_tile_step(p_.row_capacity * row_steps_[to]);
     tile_steps_[to] = tile_steps_[to] == forth ? -forth : forth;
     tile_steps_[from] = -tile_steps_[to];
   }
@@ -469,7 +471,7 @@ class row_runner {
     for (std::size_t i = 0; i < tile_places_; i += places_at_once)
 #pragma GCC unroll 8
       for (std::size_t k = i; k < i + places_at_once; ++k) places_[k] += tile_steps_[k];
-    rows_moved_ += p_.tile_rows;
+    rows_moved_ += p_.row_capacity;
   }
   void move_slots_back() {
     for (std::size_t i = 0; i < slot_count_; ++i)

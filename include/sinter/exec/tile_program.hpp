@@ -178,7 +178,8 @@ inline constexpr std::int64_t row_padding = 64;
 struct tile_program {
   walk axes;
   std::int64_t tile_rows = 1, chunk = 1;  // a tile is at most tile_rows x chunk elements
-  std::int64_t row_capacity = 1;          // rows that row slots and accumulators hold
+  // Rows that row slots and accumulators hold; more than a tile has where one kernel takes as many.
+  std::int64_t row_capacity = 1;
   bool aligned_rows = false;  // the rows of a tile never cross the end of the last outer axis
   bool streaming = false;     // some commands write past the caches
   bool split = false;         // few long rows: columns are divided among tasks, phase by phase

@@ -130,7 +130,9 @@ class frame_verifier {
     require(p_.tile_rows >= 1 && p_.chunk >= 1, "tile: without rows or columns");
     require(p_.chunk <= std::max<std::int64_t>(1, w.columns), "tile: more columns than there are");
     require(p_.tile_rows <= std::max<std::int64_t>(1, w.rows), "tile: more rows than there are");
-    require(p_.row_capacity == (p_.split ? std::max<std::int64_t>(1, w.rows) : p_.tile_rows),
+    const bool takes_more = !p_.split && p_.is_one_kernel() && p_.row_capacity <= w.rows;
+    require(p_.row_capacity == (p_.split ? std::max<std::int64_t>(1, w.rows) : p_.tile_rows) ||
+                (takes_more && p_.row_capacity > p_.tile_rows),
             "capacity: not the rows that row slots have to hold");
     require(!p_.split || (p_.tile_rows == 1 && !p_.aligned_rows),
             "split: tiles of more than one row");
@@ -206,6 +208,9 @@ class frame_verifier {
                       slots_end = p_.sums.empty() ? kept : p_.sums_offset;
     require(p_.slots_offset <= slots_end && slots_end <= kept, "sums: over the slots");
     room_.slots = (slots_end - p_.slots_offset) / p_.slot_bytes;
+    require(p_.split || p_.row_capacity == p_.tile_rows ||
+                (room_.slots == 0 && p_.kept_offsets.empty()),
+            "slots: too short for the rows of a kernel");
     at_.clear();
   }
 
