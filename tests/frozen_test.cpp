@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "support/frozen_products.hpp"
+#include <sinter/exec/in_place_product.hpp>
 #include <sinter/sinter.hpp>
 
 namespace frozen_test {
