@@ -163,10 +163,10 @@ inline std::int64_t rows_of_tile(const tile_program& p, std::int64_t columns, in
 // some 70 ns in which nothing is read, and what follows, one value per row, waits for its store. (A
 // Zen 4, sums and means of [1024,256] 0.9 and 0.83 of the time of tiles, of [20000,100] 0.88 and
 // 0.77, of [65536,16] 0.94 and 0.9; but maxima of those 1.1. A Xeon: 0.9, 0.9 and 0.93.)
-inline std::int64_t rows_of_kernel(std::int64_t tile_rows, std::int64_t columns) {
+inline std::int64_t rows_of_kernel(std::int64_t tile, std::int64_t columns) {
   constexpr std::int64_t elements = 1 << 16, most_rows = 256;
   const std::int64_t rows = std::min(most_rows, elements / std::max<std::int64_t>(1, columns));
-  return std::max<std::int64_t>(1, rows / tile_rows) * tile_rows;
+  return std::max<std::int64_t>(1, rows / tile) * tile;
 }
 
 inline std::int64_t widest_element(const tile_program& p) {
