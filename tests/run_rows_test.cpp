@@ -71,7 +71,9 @@ TEST_CASE("a row that one kernel reduces has the same bits among many rows") {
   };
   check_shapes([](auto x) { return sinter::sum(x, 1, true); });
   check_shapes([](auto x) { return sinter::max(x, 1, true); });
+  check_shapes([](auto x) { return sinter::mean(x, 1, true); });
   check_shapes([](auto x) { return sinter::mean(x, 1, true) * 2.0f + 1.0f; });
+  check_shapes([](auto x) { return sinter::mean(sinter::relu(x), 1, true); });
   check_shapes([](auto x) { return sinter::sqrt(sinter::sum(x * x, 1, true)); });
   check_shapes([](auto x) { return sinter::var(x, 1, true); });
 }

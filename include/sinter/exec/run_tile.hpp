@@ -60,7 +60,7 @@ class tile_runner {
     // Kernels compute padding too, and what somebody left there might be denormal, which is slow.
     if (!p_.split) std::memset(row_values_, 0, p_.accumulators_offset - p_.rows_offset);
     if (p_.prologue.first == p_.prologue.last) return;
-    rows_.take_first(p_.tile_rows);
+    rows_.take_first(p_.split ? p_.tile_rows : p_.row_capacity);
     column_ = 0;
     width_ = p_.chunk;
     run(p_.prologue);
