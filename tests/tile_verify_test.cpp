@@ -51,6 +51,22 @@ TEST_CASE("corrupted loops, streams and scratch memory are refused") {
       });
 }
 
+TEST_CASE("more rows than a tile are refused, but where one kernel reduces them") {
+  check_corruptions(
+      "sum of squares",
+      {
+          {"capacity: ", [](tile_program& p) { p.row_capacity = p.axes.rows + 1; }},
+          {"capacity: ", [](tile_program& p) { p.row_capacity = p.tile_rows - 1; }},
+          {"capacity: ", [](tile_program& p) { p.sums.push_back({}); }},
+          {"capacity: ", [](tile_program& p) { ++p.phase_lists[0].last; }},
+          {"split: ", [](tile_program& p) { p.split = true; }},
+          {"slots: too short", [](tile_program& p) { p.scratch_bytes += p.slot_bytes; }},
+      });
+  const tile_program& sound =
+      std::get<lowered_tiles>(plan_of("sum of squares").nests.front()).program;
+  CHECK(sound.row_capacity > sound.tile_rows);
+}
+
 TEST_CASE("corrupted commands are refused, with their place") {
   const auto flip_class = [](value_class& c) {
     c = c == value_class::full ? value_class::row : value_class::full;

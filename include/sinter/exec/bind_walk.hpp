@@ -159,7 +159,7 @@ inline std::int64_t rows_of_tile(const tile_program& p, std::int64_t columns, in
   return std::min<std::int64_t>(4, together);
 }
 
-// Rows that one kernel reduces, if it does all of a tile: in whole tiles. Between two calls are
+// Rows that one kernel reduces where it does all of a tile: in whole tiles. Between two calls are
 // some 70 ns in which nothing is read, and what follows, one value per row, waits for its store. (A
 // Zen 4, sums and means of [1024,256] 0.9 and 0.83 of the time of tiles, of [20000,100] 0.88 and
 // 0.77, of [65536,16] 0.94 and 0.9; but maxima of those 1.1. A Xeon: 0.9, 0.9 and 0.93.)
@@ -251,8 +251,6 @@ inline void choose_tile(tile_program& p, geometry kind, int phases, int maps,
   }
   p.tile_rows = std::min({p.tile_rows, rows, p.aligned_rows ? last : rows});
   p.row_capacity = p.split ? rows : p.tile_rows;
-  if (kind == geometry::rows && phases == 1 && maps <= 1 && p.tile_rows > 1 && !p.aligned_rows)
-    p.row_capacity = std::min(rows, detail::rows_of_kernel(p.tile_rows, columns));
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -299,10 +299,6 @@ class step_emitter {
     const bool per_row = i != s_.facts().column_reduction;
     reduction.in_place =
         per_row && !p_.split && reduction.kernels->accumulator_bytes == size_of(step.type);
-    reduction.offset = places_.accumulators(per_row && !reduction.in_place
-                                                ? static_cast<std::size_t>(p_.row_capacity) *
-                                                      reduction.kernels->accumulator_bytes
-                                                : 0);
     if (per_row) {
       reduction.result = places_.row_slot(step.type);
       s_.values[index(i)].at = reduction.result;

@@ -34,7 +34,9 @@ class tile_emitter : private step_emitter {
     p_.commands.insert(p_.commands.end(), prologue_.begin(), prologue_.end());
     p_.prologue.last = static_cast<int>(p_.commands.size());
     if (walks_memory_alone()) widen_chunk();
-    if (!p_.split && !reduces_rows_alone()) p_.row_capacity = p_.tile_rows;
+    if (reduces_rows_alone())
+      p_.row_capacity =
+          std::min(p_.axes.rows, detail::rows_of_kernel(p_.tile_rows, p_.axes.columns));
     if (reduces_columns_alone()) p_.tile_rows = p_.row_capacity = rows_of_columns();
     places_.lay_out(p_, largest_element());
     choose_fetched(s_, p_);
@@ -101,15 +103,17 @@ class tile_emitter : private step_emitter {
   }
 
   // Does one kernel reduce rows of what it reads where it is, each for itself? Then it takes more
-  // of them than a tile has. (What moments come to depends on which rows are side by side.)
+  // of them than a tile has.
   bool reduces_rows_alone() const {
+    const bool walks_tiles = s_.facts().kind == geometry::rows && !p_.split && !p_.aligned_rows;
+    if (!walks_tiles || p_.tile_rows == 1) return false;
     if (!places_.has_no_slots() || !p_.is_one_kernel() || !p_.sums.empty()) return false;
     const auto is_row_by_row = [&](const command_range& phase) {
       if (phase.size() == 0) return true;
       const command& only = p_.commands[index(phase.first)];
       return only.kind == command_kind::map_reduce ||
              (only.kind == command_kind::reduce &&
-              p_.reductions[index(only.reduction)].monoid != monoid::deviations);
+              rows_are_independent(p_.reductions[index(only.reduction)].monoid));
     };
     return std::ranges::all_of(p_.phase_lists, is_row_by_row);
   }

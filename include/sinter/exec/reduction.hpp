@@ -36,6 +36,10 @@ constexpr ir::op op_of(monoid m) {
   return ops[static_cast<std::size_t>(m)];
 }
 
+/// Does what a row comes to depend on its elements alone? Deviations are of several rows, whose
+/// shifts are found together.
+constexpr bool rows_are_independent(monoid m) { return m != monoid::deviations; }
+
 /// What sums of f32 accumulate in: blocks are summed in f32, and however many follow each other,
 /// what is lost is lost in the blocks. All other accumulators are as exact as the elements.
 template <monoid M, class T>

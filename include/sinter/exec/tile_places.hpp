@@ -21,7 +21,6 @@ class tile_places {
     kept_sizes_.clear();
     row_slots_ = single_slots_ = pinned_slots_ = virtual_slots_ = 0;
     slots_.clear();
-    accumulators_ = 0;
   }
   // Upper bounds, so that binding to other shapes allocates nothing.
   void reserve(std::size_t steps, std::size_t stores) {
@@ -47,12 +46,6 @@ class tile_places {
     kept_sizes_.push_back(size_byte(type));
     return {memory::kept, value_class::full, size_byte(type),
             static_cast<int>(kept_sizes_.size()) - 1};
-  }
-  // Bytes for the accumulators of one reduction: where they begin.
-  std::size_t accumulators(std::size_t bytes) {
-    const std::size_t begin = accumulators_;
-    accumulators_ += round_to_lines(bytes);
-    return begin;
   }
   static std::uint8_t size_byte(dtype type) { return static_cast<std::uint8_t>(size_of(type)); }
 
@@ -84,8 +77,8 @@ class tile_places {
       return begin;
     };
     p.rows_offset = take(static_cast<std::size_t>(row_slots_) * p.row_slot_bytes);
-    p.accumulators_bytes = accumulators_;
-    p.accumulators_offset = take(accumulators_);
+    p.accumulators_bytes = lay_out_accumulators(p);
+    p.accumulators_offset = take(p.accumulators_bytes);
     p.singles_offset = take(static_cast<std::size_t>(single_slots_) * 8);
     p.slots_offset = take(static_cast<std::size_t>(slots_.count()) * p.slot_bytes);
     p.sums_offset = p.sums.empty() ? 0 : take(bytes_of_sums(p));
@@ -98,10 +91,21 @@ class tile_places {
  private:
   using memory = location::memory;
 
+  // One per row of each reduction whose results are none themselves; their bytes.
+  static std::size_t lay_out_accumulators(tile_program& p) {
+    std::size_t end = 0;
+    for (bound_reduction& r : p.reductions) {
+      if (!r.result.valid() || r.in_place) continue;
+      r.offset = end;
+      end +=
+          round_to_lines(static_cast<std::size_t>(p.row_capacity) * r.kernels->accumulator_bytes);
+    }
+    return end;
+  }
+
   std::vector<std::uint8_t> kept_sizes_;
   slot_assigner slots_;
   int row_slots_ = 0, single_slots_ = 0, pinned_slots_ = 0, virtual_slots_ = 0;
-  std::size_t accumulators_ = 0;
 };
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -130,7 +130,8 @@ class frame_verifier {
     require(p_.tile_rows >= 1 && p_.chunk >= 1, "tile: without rows or columns");
     require(p_.chunk <= std::max<std::int64_t>(1, w.columns), "tile: more columns than there are");
     require(p_.tile_rows <= std::max<std::int64_t>(1, w.rows), "tile: more rows than there are");
-    const bool takes_more = !p_.split && p_.is_one_kernel() && p_.row_capacity <= w.rows;
+    const bool takes_more =
+        !p_.split && p_.is_one_kernel() && p_.sums.empty() && p_.row_capacity <= w.rows;
     require(p_.row_capacity == (p_.split ? std::max<std::int64_t>(1, w.rows) : p_.tile_rows) ||
                 (takes_more && p_.row_capacity > p_.tile_rows),
             "capacity: not the rows that row slots have to hold");
