@@ -85,8 +85,8 @@ using leaf_pointers = std::array<const region_type<R>*, R.leaf_count>;
 
 // The operands' pointers, read one by one: whoever calls has just written them one by one, and a
 // load of several of them waits until these stores, and all before them, have left for the cache.
-template <ir::region R>
-[[gnu::always_inline]] inline leaf_pointers<R> leaves_of(const void* const* operands) {
+template <ir::region R, class Pointer>
+[[gnu::always_inline]] inline leaf_pointers<R> leaves_of(const Pointer* operands) {
   leaf_pointers<R> leaf;
   for (std::size_t k = 0; k < leaf.size(); ++k) {
     const void* at = operands[k];
@@ -225,15 +225,6 @@ template <ir::region R>
 [[gnu::always_inline]] inline auto from_memory(const leaf_pointers<R>& leaf) {
   return [&leaf](std::size_t k, std::int64_t i) __attribute__((always_inline)) {
     return load<region_type<R>>(leaf[k] + i);
-  };
-}
-
-// All but the last one that is no scalar, which has the same element for a whole row.
-template <ir::region R>
-[[gnu::always_inline]] inline auto from_memory_and(simd<region_type<R>> last,
-                                                   const leaf_pointers<R>& leaf) {
-  return [&leaf, last ](std::size_t k, std::int64_t i) __attribute__((always_inline)) {
-    return k == ir::last_vector(R) ? last : load<region_type<R>>(leaf[k] + i);
   };
 }
 

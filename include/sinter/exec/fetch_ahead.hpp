@@ -37,18 +37,22 @@ template <std::size_t Bytes>
 /// summed at 77 GB/s without, and at 60 with it, as are their maxima; from memory it gains nothing.
 inline bool one_stream_gains_from_fetching() { return this_family() != processor_family::amd_19h; }
 
-/// How far ahead of rows lines are asked for, which are read one after the other, in bytes. A Zen 4
-/// brings them from L3 into L2 in time, not from there into L1: it sums [1024,1024] in 0.93 of the
-/// time, rows of 256 floats in 0.92 to 0.97, if the next two to eight lines are asked for; a dozen
-/// lines ahead it takes 1.2. (Steady streams gain nothing so: 1.0 to 1.04. Zen 3 was not measured.)
-inline std::int64_t row_distance() { return is_zen4() ? 4 * 64 : stream_distance; }
+/// Are lines near a row's asked for, or are those of a stream? A Zen 4 brings rows from L3 into L2
+/// in time, not from there into L1: it sums [1024,1024] in 0.93 of the time, rows of 256 floats in
+/// 0.92 to 0.97, if the next two to eight lines are asked for; a dozen lines ahead it takes 1.2.
+/// What is near does no harm to rows that L2 has. (Steady streams gain nothing so: 1.0 to 1.04. Zen
+/// 3 was not measured.)
+inline bool rows_fetch_near_lines() { return is_zen4(); }
+
+/// How far ahead of rows lines are asked for, which are read one after the other, in bytes.
+inline std::int64_t row_distance() { return rows_fetch_near_lines() ? 4 * 64 : stream_distance; }
 
 /// Do rows of so many elements in all, which are read once? What L1 has takes 1.3 times as long if
 /// each line is asked for.
 template <class T>
 bool rows_gain_from_fetching(std::int64_t count) {
   return count * static_cast<std::int64_t>(sizeof(T)) >= 64 << 10 &&
-         (one_stream_gains_from_fetching() || is_zen4());
+         (one_stream_gains_from_fetching() || rows_fetch_near_lines());
 }
 
 /// What a kernel asks for while it walks a row. The places stay in memory: kernels need all

@@ -27,12 +27,12 @@ namespace detail {
 
 // `count` registers lane by lane, more than a block; block(begin, count) combines at most
 // reduce_block of them. Two runs of as many blocks become one, as a counter carries, so that the
-// error of a sum grows with the logarithm of its length (pairwise summation). One loop, and a
+// error of a sum grows with the logarithm of its length (pairwise summation). One loop, in a
 // function of its own: the hardware's prefetcher goes by the address of a load, and with five
 // copies of a block's loop (x - y)^2 summed over 16 M elements took 1.1 times as long. As halves of
 // halves, calls in calls, 64 K elements in L2 of a Zen 3 took 1.15 times as long.
 template <monoid M, Floating T, class Block>
-[[gnu::noinline]] simd<T> reduce_blocks(std::int64_t count, Block& block) {
+[[gnu::always_inline]] inline simd<T> reduce_blocks(std::int64_t count, const Block& block) {
   simd<T> run[40];  // 2^k blocks each, where bit k of `blocks` is set
   std::uint64_t blocks = 0;
   for (std::int64_t begin = 0; begin < count; begin += reduce_block, ++blocks) {
@@ -47,10 +47,13 @@ template <monoid M, Floating T, class Block>
   return all;
 }
 
-// All registers of a row. Two blocks need nothing of what a call for more saves.
-template <monoid M, Floating T, class Block>
-[[gnu::always_inline]] inline simd<T> reduce_registers(std::int64_t count, Block& block) {
-  if (count > 2 * reduce_block) return reduce_blocks<M, T>(count, block);
+// All registers of a row. Two blocks need nothing of what a call for more saves: many(count), which
+// is reduce_blocks in a function of its own. What a block needs are values of that function: asked
+// of memory block by block they cost a register's sums each.
+template <monoid M, Floating T, class Block, class Many>
+[[gnu::always_inline]] inline simd<T> reduce_registers(std::int64_t count, const Block& block,
+                                                       const Many& many) {
+  if (count > 2 * reduce_block) return many(count);
   simd<T> all(identity_of<M, T>());
   for (std::int64_t begin = 0; begin < count; begin += reduce_block)
     all = combine<M>(all, block(begin, std::min(reduce_block, count - begin)));
@@ -183,15 +186,30 @@ template <monoid M, bool Fetches, Floating T>
   }
 }
 
-// A row of floats, lane by lane. What lies `ahead` bytes further on is fetched meanwhile.
+// The blocks of a row. What lies `ahead` bytes further on is fetched meanwhile, if anything is.
+template <monoid M, bool Fetches, Floating T>
+struct blocks_of_row {
+  const T* x;
+  std::int64_t ahead;
+
+  [[gnu::always_inline]] simd<T> operator()(std::int64_t begin, std::int64_t count) const {
+    return reduce_block_of_row<M, Fetches>(count, x + begin * lanes<T>, ahead);
+  }
+};
+template <monoid M, bool Fetches, Floating T>
+[[gnu::noinline]] simd<T> reduce_many_registers(std::int64_t count, const T* x,
+                                                std::int64_t ahead) {
+  return reduce_blocks<M, T>(count, blocks_of_row<M, Fetches, T>{x, ahead});
+}
+
+// A row of floats, lane by lane.
 template <monoid M, bool Fetches = false, Floating T>
 [[gnu::always_inline]] inline simd<T> reduce_to_register(std::int64_t n, const T* x,
                                                          std::int64_t ahead = 0) {
-  const auto block = [&](std::int64_t begin, std::int64_t count) {
-    return reduce_block_of_row<M, Fetches>(count, x + begin * lanes<T>, ahead);
-  };
   const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
-  simd<T> all = reduce_registers<M, T>(whole, block);
+  simd<T> all = reduce_registers<M, T>(
+      whole, blocks_of_row<M, Fetches, T>{x, ahead},
+      [&](std::int64_t count) { return reduce_many_registers<M, Fetches>(count, x, ahead); });
   if (rest != 0)
     all = combine<M>(all, load_part<T>(x + whole * lanes<T>, rest, identity_of<M, T>()));
   return all;
@@ -433,8 +451,7 @@ void rows_by_registers(std::int64_t rows, std::int64_t n, const void* x, std::in
 template <monoid M, Floating T>
 void whole_rows_of_floats(std::int64_t rows, std::int64_t n, const void* x, std::int64_t row_step,
                           void* results, std::int64_t result_step) {
-  // What is near does no harm to rows that L2 has.
-  const std::int64_t together = is_zen4() ? rows : lanes<T>;
+  const std::int64_t together = rows_fetch_near_lines() ? rows : lanes<T>;
   const bool fetches = n >= std::max<std::int64_t>(8, most_side_by_side<M>) * lanes<T> &&
                        rows_gain_from_fetching<T>(together * n);
   const whole_rows_function run =
