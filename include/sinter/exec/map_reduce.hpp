@@ -12,6 +12,7 @@
 #include <sinter/exec/map_reduce_columns.hpp>
 #include <sinter/exec/overlapped_map.hpp>
 #include <sinter/exec/partial.hpp>
+#include <sinter/exec/plain_rows.hpp>
 #include <sinter/exec/reduce_row.hpp>
 #include <sinter/exec/rows_beside.hpp>
 #include <sinter/graph/region.hpp>
@@ -61,9 +62,7 @@ struct mapped_blocks {
     };
     const auto keep = [&]<int U>(region_values<R, U> & values, std::int64_t begin)
         __attribute__((always_inline)) {
-      if (out == nullptr) return;
-#pragma GCC unroll 4
-      for (int u = 0; u < U; ++u) store<T>(out + begin + u * lanes<T>, results_of(values)[u]);
+      if (out != nullptr) store_step<T>(out + begin, results_of(values), false);
     };
 
     std::int64_t i = first * lanes<T>;
