@@ -112,9 +112,10 @@ template <monoid M, ir::region R, class Beside>
   using T = region_type<R>;
   const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
   lines_ahead lines;
-  simd<T> all = reduce_registers<M, T>(
-      whole, mapped_blocks<M, R, Beside>(leaf, out, mode, lines, beside),
-      [&](std::int64_t count) { return map_reduce_many<M, R>(count, mode, leaf, out, beside); });
+  simd<T> all = whole > few_registers
+                    ? map_reduce_many<M, R>(whole, mode, leaf, out, beside)
+                    : reduce_few_blocks<M, T>(
+                          whole, mapped_blocks<M, R, Beside>(leaf, out, mode, lines, beside));
   if (rest != 0) {
     region_values<R, 1> values;
     load_scalars<R, 1>(values, leaf);

@@ -47,13 +47,12 @@ template <monoid M, Floating T, class Block>
   return all;
 }
 
-// All registers of a row. Two blocks need nothing of what a call for more saves: many(count), which
-// is reduce_blocks in a function of its own. What a block needs are values of that function: asked
-// of memory block by block they cost a register's sums each.
-template <monoid M, Floating T, class Block, class Many>
-[[gnu::always_inline]] inline simd<T> reduce_registers(std::int64_t count, const Block& block,
-                                                       const Many& many) {
-  if (count > 2 * reduce_block) return many(count);
+// Two blocks need nothing of what a call for more saves. What more of them need are values of that
+// function: asked of memory block by block they cost a register's sums each.
+inline constexpr std::int64_t few_registers = 2 * reduce_block;
+
+template <monoid M, Floating T, class Block>
+[[gnu::always_inline]] inline simd<T> reduce_few_blocks(std::int64_t count, const Block& block) {
   simd<T> all(identity_of<M, T>());
   for (std::int64_t begin = 0; begin < count; begin += reduce_block)
     all = combine<M>(all, block(begin, std::min(reduce_block, count - begin)));
@@ -207,9 +206,9 @@ template <monoid M, bool Fetches = false, Floating T>
 [[gnu::always_inline]] inline simd<T> reduce_to_register(std::int64_t n, const T* x,
                                                          std::int64_t ahead = 0) {
   const std::int64_t whole = n / lanes<T>, rest = n % lanes<T>;
-  simd<T> all = reduce_registers<M, T>(
-      whole, blocks_of_row<M, Fetches, T>{x, ahead},
-      [&](std::int64_t count) { return reduce_many_registers<M, Fetches>(count, x, ahead); });
+  simd<T> all = whole > few_registers
+                    ? reduce_many_registers<M, Fetches>(whole, x, ahead)
+                    : reduce_few_blocks<M, T>(whole, blocks_of_row<M, Fetches, T>{x, ahead});
   if (rest != 0)
     all = combine<M>(all, load_part<T>(x + whole * lanes<T>, rest, identity_of<M, T>()));
   return all;
