@@ -249,7 +249,7 @@ TEST_CASE_TEMPLATE("rows in each other's way in L1 give the same bits", T, float
               const exec::detail::placed_matrix<T> left{a.data(), k, 1};
               const exec::detail::tile_target<T> to{c.data(), n, add};
               if (few)
-                exec::multiply_few_rows<T>(m, n, k, left, b.data(), ldb, to, rows);
+                exec::multiply_few_rows<T>(m, n, {k, 100, 80}, left, b.data(), ldb, to, rows);
               else
                 exec::multiply_in_place<T>(m, n, k, left, b.data(), ldb, to, rows,
                                            rows == placement::few_places ? m : 0);
@@ -301,6 +301,55 @@ TEST_CASE("a matrix that was packed before gives the same bits") {
       exec::gemm<float>(product);
       CHECK(plain == packed);
     }
+}
+
+TEST_CASE_TEMPLATE("some rows have the same bits where B passes and where it is packed", T, float,
+                   double) {
+  for (const std::int64_t m : {1, 33, 40, 64})
+    for (const std::int64_t n : {1, 50, 200})
+      for (const std::int64_t k : {1, 70, 385, 900})
+        for (const bool accumulate : {false, true}) {
+          CAPTURE(m);
+          CAPTURE(n);
+          CAPTURE(k);
+          const std::vector<T> a = some_values<T>(m * k, 1), b = some_values<T>(k * n, 2);
+          std::vector<T> turned(b.size());
+          for (std::int64_t p = 0; p < k; ++p)
+            for (std::int64_t j = 0; j < n; ++j) turned[j * k + p] = b[p * n + j];
+          const std::vector<T> before = some_values<T>(m * n, 3);
+          std::vector<T> passed = before, packed = before, other = before;
+          aligned_workspace workspace(exec::gemm_workspace_bytes(sn::dtype_of<T>, m, n, k)),
+              whole_b(static_cast<std::size_t>(exec::gemm_packed_elements(n, k)) * sizeof(T));
+          exec::matrix_product product{m,
+                                       n,
+                                       k,
+                                       a.data(),
+                                       k,
+                                       false,
+                                       b.data(),
+                                       n,
+                                       false,
+                                       passed.data(),
+                                       n,
+                                       accumulate,
+                                       workspace.get()};
+          product.reading = reading_kind::some_rows;
+          exec::gemm<T>(product);
+          product.pack_into = whole_b.get();
+          exec::gemm<T>(product);
+          product.pack_into = nullptr;
+          product.packed_b = whole_b.get();
+          product.c = packed.data();
+          exec::gemm<T>(product);
+          CHECK(same_bits(packed, passed));
+          product.packed_b = nullptr;
+          product.b = turned.data();
+          product.ldb = k;
+          product.transpose_b = true;
+          product.c = other.data();
+          exec::gemm<T>(product);
+          CHECK(same_bits(other, passed));
+        }
 }
 
 TEST_CASE_TEMPLATE("some columns of a packed matrix, which alone is at hand", T, float, double) {

@@ -22,6 +22,7 @@
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/scalar.hpp>
 #include <sinter/exec/simd.hpp>
+#include <sinter/exec/sum_depth.hpp>
 #include <sinter/exec/window_product.hpp>
 #include <sinter/plan/division.hpp>
 #include <sinter/plan/nest.hpp>
@@ -112,18 +113,8 @@ struct gemm_blocking {
 inline constexpr std::int64_t most_slab = 1024;
 static_assert(most_panel % gemm_column_unit == 0);
 
-// Of B 147 KB, or 295: sums are loaded and stored half as often then, and f32 are 1 to 2 % faster
-// with registers of 64 bytes (Zen 5, Xeon). A strip of it has to leave half of L1 to A where
-// registers are shorter, and f64 fill L1 as they are.
-constexpr std::int64_t most_depth(dtype type) {
-  return type == dtype::f32 && sizeof(simd<float>) >= 64 ? 384 : 192;
-}
-
 constexpr gemm_blocking blocking_of(dtype type, std::int64_t m, std::int64_t n, std::int64_t k) {
-  // Equal pieces rather than full ones and a small rest.
-  const std::int64_t pieces = std::max<std::int64_t>(1, planning::pieces_of(k, most_depth(type)));
-  const std::int64_t depth = std::min(k, planning::whole_units(planning::pieces_of(k, pieces), 8));
-  return {depth, std::min(n, most_panel), std::min(m, most_slab)};
+  return {packed_depth(type, k), std::min(n, most_panel), std::min(m, most_slab)};
 }
 
 template <class T>
@@ -162,6 +153,10 @@ void block_panel_product(const matrix_product& product) {
   // The columns of a packed B come in strips, and so do those of each panel.
   static_assert(gemm_column_unit % tile_columns<T> == 0);
   const std::int64_t whole = product.packed_columns != 0 ? product.packed_columns : n;
+  // As they are added up where B is not packed.
+  const std::int64_t sums = product.reading == planning::product_reading::some_rows
+                                ? few_rows_depth<T>()
+                                : blocking.depth;
 
   auto* const c = static_cast<T*>(product.c);
   for (std::int64_t i = 0; i < m; i += blocking.slab) {
@@ -181,7 +176,7 @@ void block_panel_product(const matrix_product& product) {
                   packed_place(whole, p, product.packed_first + j, depth);
         else
           pack_panel<T>(product, p, j, depth, columns, packed_b);
-        multiply_panels<T>(rows, columns, depth, slab, panel,
+        multiply_panels<T>(rows, columns, depth, std::min(sums, depth), slab, panel,
                            {c + i * product.ldc + j, product.ldc, product.accumulate || p > 0});
       }
     }
@@ -306,14 +301,14 @@ void product_in_place(const matrix_product& product) {
   const tile_target<T> c{static_cast<T*>(product.c), product.ldc, product.accumulate};
   if (is_by_windows(product))
     return multiply_windows<T>(product, left, static_cast<std::int64_t*>(product.tables));
-  const bool few = product.reading == product_reading::few_rows;
-  if (few && product.m == 2)
-    multiply_vectors<2, T>(product.n, product.k, left, b, product.ldb, c);
-  else if (few)
-    multiply_few_rows<T>(product.m, product.n, product.k, left, b, product.ldb, c);
-  else
+  if (product.reading == product_reading::in_place)
     multiply_in_place<T>(product.m, product.n, product.k, left, b, product.ldb, c,
                          product.rows_behind);
+  else if (product.reading == product_reading::few_rows && product.m == 2)
+    multiply_vectors<2, T>(product.n, product.k, left, b, product.ldb, c);
+  else
+    multiply_few_rows<T>(product.m, product.n, passing_depth<T>(product.reading, product.k), left,
+                         b, product.ldb, c);
 }
 
 }  // namespace detail
@@ -324,7 +319,8 @@ inline std::size_t gemm_workspace_bytes(dtype type, std::int64_t m, std::int64_t
   if (!is_floating(type)) return 0;
   const auto bytes = [&]<class T>(std::type_identity<T>) {
     auto blocking = detail::blocking_of(type, m, n, k);
-    blocking.depth = std::min(k, detail::most_depth(type));  // a smaller k may be cut less evenly
+    blocking.depth =
+        std::min(k, detail::most_packed_depth(type));  // a smaller k may be cut less evenly
     // The strided operand and result of a product with a vector; a part of the shape may be one.
     const auto vectors = round_to_lines(static_cast<std::size_t>(k + std::max(m, n)) * sizeof(T));
     return std::max(vectors,
@@ -338,7 +334,7 @@ inline std::size_t gemm_workspace_bytes(dtype type, std::int64_t m, std::int64_t
 /// and columns.
 inline constexpr std::size_t gemm_table_bytes =
     sizeof(std::int64_t) *
-    detail::offset_table::words(detail::most_slab + detail::most_depth(dtype::f32));
+    detail::offset_table::words(detail::most_slab + detail::most_packed_depth(dtype::f32));
 
 /// Does a product of this shape, whose reading is `packed`, read packed operands? Others multiply
 /// as they are.
@@ -388,6 +384,10 @@ void gemm(const matrix_product& product) {
                  : product.m > 1 && (product.reading == product_reading::few_rows ||
                                      product.reading == product_reading::dots);
     if (like_the_rest) return detail::product_in_place<T>(product);
+    if (product.reading == product_reading::some_rows)
+      return product.packed_b != nullptr || product.transpose_b
+                 ? detail::block_panel_product<T>(product)
+                 : detail::product_in_place<T>(product);
     const bool packed = product.b == nullptr || gathered;
     if (!packed && (product.m == 1 || product.n == 1)) return detail::vector_product<T>(product);
     const bool tiny = detail::is_tiny(product.m, product.n, product.k);

@@ -12,6 +12,7 @@
 #include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/product_tile.hpp>
 #include <sinter/exec/strip_columns.hpp>
+#include <sinter/exec/sum_depth.hpp>
 #include <sinter/plan/division.hpp>
 #include <sinter/support/cache_lines.hpp>
 
@@ -43,7 +44,7 @@ template <int R, int W, Floating T, class Right>
 template <Floating T>
 class last_rows {
  public:
-  static constexpr std::int64_t most_depth = 256;
+  static constexpr std::int64_t most_depth = most_kept_depth;
 
   last_rows(std::int64_t m, std::int64_t k)
       : count_(m % tile_rows),
@@ -93,9 +94,6 @@ class last_rows {
   std::int64_t count_, tile_, first_;
   alignas(64) T rows_[static_cast<std::size_t>(tile_rows * most_depth)];
 };
-
-/// Rows of B that stay in L1 while all rows of A pass, unless they are in each other's way there.
-inline constexpr std::int64_t in_place_depth = 192;
 
 // Of `behind` rows of A, which are multiplied next, as many as there are at hand, for the tiles of
 // these by n columns. (Weights come from memory, and where a block has 192 elements of each row the
@@ -224,27 +222,6 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   multiply_in_place<T>(m, n, k, a, b, ldb, c, detail::placement_of<T>(ldb), behind);
 }
 
-/// Rows of B that few rows pass at once. A pass reads and writes the sums in C, which is a
-/// twentieth of the work with 64 rows. Two blocks of these fit into L1; with 96, 8 rows of a Xeon
-/// take 1.05 and 16 rows by [2048,2048] 1.15 times as long, with 256 these 1.6 times. Zen 4 fetches
-/// from L2 as fast as it multiplies: 16 rows by three matrices of [768,768] take 524 µs with 64,
-/// 502 with 128 and 493 with 256, by [2048,2048] 1340, 1280 and 1230; Zen 5 with 256 0.94 and 0.89
-/// of the time, with 768 by [2048,2048] as long as with 64. On Zen 3, with AVX2, 192 are
-/// as fast as 256 where B is in L3, and from memory 1.04 to 1.13 times.
-template <Floating T>
-std::int64_t few_rows_depth() {
-  if (!has_near_level3()) return 64;
-  return detail::strips_share_lines<T> ? 192 : detail::last_rows<T>::most_depth;
-}
-
-/// Rows up to which they pass any B so rather than having it packed. Beyond 32 it pays with
-/// registers of 64 bytes, where packing takes as long as the multiply-adds of 16 rows: parts of the
-/// time on a Xeon, 33 and 64 rows by [768,3072] 0.72 and 0.78, 64 by two [768,2048] 0.8, by
-/// [768,768] and [3072,768] 0.9 to 1; 96 and 128 rows 0.8 to 1.06. A Zen 3 takes 0.95 to 0.98 with
-/// 48 and 64 rows, and 1.02 to 1.25 while others use its core, and L1 with it.
-inline constexpr std::int64_t most_passing_rows =
-    sizeof(simd<float>) >= 64 ? 64 : planning::most_few_rows;
-
 /// What so many groups of few rows ask for, of rows of B that are `stride` elements apart. A strip
 /// of AVX2 has 96 bytes in each row of B, a line and a half, and memory is slow to give lines one
 /// by one. Zen 3, from memory, in turns: 16 rows by [768,2048] 38 and 50 GFLOP/s in pairs of strips
@@ -283,21 +260,20 @@ bool few_rows_keep_strips(std::int64_t rows, detail::placement places) {
 /// core hold: a block of B's rows passes from its first to its last column, each strip fetching the
 /// one beside it, before the next one does. (16 rows by three matrices of [768,768], which come
 /// from L3 of a Xeon, take 520 instead of 720 µs by hand, 8 rows 390 instead of 560: strips down
-/// all of B begin a new page with every second row.) Summed up in order, in blocks of
+/// all of B begin a new page with every second row.) Summed up in order, in blocks of at most
 /// few_rows_depth<T>(). `rows` as above.
 template <Floating T>
-void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::placed_matrix<T> a,
+void multiply_few_rows(std::int64_t m, std::int64_t n, depth_cut cut, detail::placed_matrix<T> a,
                        const T* b, std::int64_t ldb, detail::tile_target<T> c,
                        detail::placement rows) {
-  const std::int64_t most_depth = few_rows_depth<T>();
   const std::int64_t groups = std::max<std::int64_t>(1, m / detail::tile_rows);
   const int slowness = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(groups))) - 1;
   const std::int64_t ahead = detail::rows_ahead_of(rows) * ldb;
   using enum detail::asking;
   const detail::asking asks = asking_of<T>(groups, ldb);
-  detail::strips_of_block<T> strips(m, k, a, c, few_rows_keep_strips<T>(m, rows));
-  for (std::int64_t p = 0; p < k; p += most_depth) {
-    const std::int64_t depth = std::min(most_depth, k - p);
+  detail::strips_of_block<T> strips(m, cut.k, a, c, few_rows_keep_strips<T>(m, rows));
+  for (std::int64_t p = 0, depth = 0; p < cut.k; p += depth) {
+    depth = cut.from(p);
     strips.enter(p, depth);
     detail::for_each_strip<T, true>(n, [&]<int W>(std::int64_t j, std::int64_t rest) {
       constexpr std::int64_t width = W * lanes<T>;
@@ -331,9 +307,9 @@ void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
 }
 
 template <Floating T>
-void multiply_few_rows(std::int64_t m, std::int64_t n, std::int64_t k, detail::placed_matrix<T> a,
+void multiply_few_rows(std::int64_t m, std::int64_t n, depth_cut cut, detail::placed_matrix<T> a,
                        const T* b, std::int64_t ldb, detail::tile_target<T> c) {
-  multiply_few_rows<T>(m, n, k, a, b, ldb, c, detail::placement_of<T>(ldb));
+  multiply_few_rows<T>(m, n, cut, a, b, ldb, c, detail::placement_of<T>(ldb));
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -94,8 +94,8 @@ inline std::optional<position_runs> spaced_runs_of(std::span<const matrix_axis> 
 ///
 /// `reading`, of all of the product, not of this part of it alone, says how floats are read; each
 /// is another way of rounding. Where it is not `packed`, A is not gathered, and B is not transposed
-/// but for `dots`, where A is not. B may be gathered with spaced_runs_of its columns for
-/// `in_place`, of its rows for `dots`.
+/// but for `dots`, where A is not, and `some_rows`, which read `packed_b`, too. B may be gathered
+/// with spaced_runs_of its columns for `in_place`, of its rows for `dots`.
 ///
 /// `count` products of this shape are computed one after the other: their operands and results
 /// begin so many elements behind those of the one before.

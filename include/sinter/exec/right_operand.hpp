@@ -29,9 +29,15 @@ class right_operand {
   bool is_gathered() const { return !packed_ && stored_->is_gathered(); }
   /// Says what the left side is, of how many rows in all: a block is added up like the rest.
   void set_left(const product_operand& left, std::int64_t m) {
-    reading_ = planning::product_reading::packed;
-    if (!is_floating(type_) || packed_ || left.is_gathered()) return;
-    const std::int64_t depth = stored_->rows();
+    using enum planning::product_reading;
+    reading_ = packed;
+    if (!is_floating(type_) || left.is_gathered()) return;
+    const std::int64_t depth = left.columns();
+    if (packed_) {
+      if (planning::are_some_rows(m, columns_, depth, left.transposed(), most_passing_rows))
+        reading_ = some_rows;
+      return;
+    }
     reading_ =
         stored_->is_gathered()
             ? planning::reading_of_gathered(m, columns_, depth, left.transposed(), stored_->runs())
@@ -49,8 +55,9 @@ class right_operand {
   }
   /// Do blocks of these extents read packed operands?
   bool reads_packed(std::int64_t m, std::int64_t n, std::int64_t k) const {
-    return reading_ == planning::product_reading::packed &&
-           (packed_ || is_gathered() || gemm_packs(type_, m, n, k));
+    using enum planning::product_reading;
+    if (reading_ == some_rows) return packed_ || stored_->transposed();
+    return reading_ == packed && (packed_ || is_gathered() || gemm_packs(type_, m, n, k));
   }
 
   // Of k rows and n columns.
@@ -88,13 +95,13 @@ class right_operand {
   // Makes the columns from `column` on the product's right side.
   void set(matrix_product& product, const run_memory& memory, const shape_vector& batch_shape,
            std::int64_t batch, std::int64_t column) const {
+    product.reading = reading_;
     if (packed_) {
       product.packed_b = memory.bases[buffer_];
       product.packed_columns = columns_;
       product.packed_first = column;
     } else {
       stored_->set_right(product, memory, batch_shape, batch, column);
-      product.reading = reading_;
     }
   }
 

@@ -138,33 +138,46 @@ constexpr std::int64_t computed_columns(std::int64_t n, dtype type) {
 inline constexpr std::int64_t most_few_rows = 32, in_place_rows = 64, in_place_columns = 128,
                               in_place_elements = std::int64_t{1} << 18;
 
+/// Does a right side of so many elements stay in L2?
+constexpr bool stays_near(std::int64_t columns, std::int64_t depth) {
+  return columns <= in_place_elements / std::max<std::int64_t>(1, depth);
+}
+
 /// How a product of floats reads its operands: packed, block by block; both where they are; the
-/// same of few rows, which a large right side passes once; or both along their rows, the right side
-/// being stored transposed, as dot products.
-enum class product_reading : std::uint8_t { packed, in_place, few_rows, dots };
+/// same of few rows, which a large right side passes once; of some more rows, for which it passes
+/// or has been packed, with the same bits; or both along their rows, the right side being stored
+/// transposed, as dot products.
+enum class product_reading : std::uint8_t { packed, in_place, few_rows, some_rows, dots };
+
+/// Are these rows so few that a right side which does not stay in L2 passes them, but too many to
+/// do so packed or not? At most `most_passing` are.
+constexpr bool are_some_rows(std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                             bool transposed_left, std::int64_t most_passing) {
+  if (rows <= most_few_rows || rows > most_passing || transposed_left) return false;
+  return columns > in_place_columns && !(rows <= in_place_rows && stays_near(columns, depth));
+}
 
 /// Of `rows` x `columns` results. To add up the lanes of a dot product takes as long as 64 elements
 /// of it, to pack an element of the other side as long as 10 products of it: of [64,64] stored
 /// transposed 4 rows take 0.36 µs instead of 0.43, 8 rows 0.61 instead of 0.55, of [768,768] 2 rows
 /// 23 instead of 62, 8 rows 45 instead of 88, 32 rows 184 instead of 192 (Zen 5; with AVX2 as
-/// long). At most `most_passing` rows pass a right side that does not stay in L2, if the left one
-/// is not transposed; costs, which are of no machine, count on most_few_rows.
+/// long). Costs, which are of no machine, count on most_few_rows that pass.
 constexpr product_reading reading_of(std::int64_t rows, std::int64_t columns, std::int64_t depth,
                                      bool transposed_left, bool transposed_right,
                                      std::int64_t most_passing = most_few_rows) {
   using enum product_reading;
   if (columns == 1) return in_place;
+  const product_reading of_many =
+      are_some_rows(rows, columns, depth, transposed_left, most_passing) ? some_rows : packed;
   if (transposed_right) {
     if (rows == 1) return dots;
     const bool are_few = std::min(rows, columns) <= std::min(most_few_rows, (depth - 32) / 8);
-    return are_few && !transposed_left ? dots : packed;
+    return are_few && !transposed_left ? dots : of_many;
   }
   if (rows <= 2) return few_rows;  // as sums of the right side's rows
   if (columns <= in_place_columns) return in_place;
   if (rows <= most_few_rows) return few_rows;
-  const bool stays_near = columns <= in_place_elements / std::max<std::int64_t>(1, depth);
-  if (rows <= in_place_rows && stays_near) return in_place;
-  return rows <= most_passing && !transposed_left ? few_rows : packed;
+  return rows <= in_place_rows && stays_near(columns, depth) ? in_place : of_many;
 }
 
 /// How many elements of a gathered right side lie one behind the other, along its columns (every
