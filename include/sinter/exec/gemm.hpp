@@ -100,6 +100,21 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
           std::max<std::int64_t>(1, planning::pieces_of(n, columns)), unit};
 }
 
+/// Up to so many columns of a block A is read as it is, unless it is transposed or has been packed.
+/// To pack an element takes as long as to multiply it by 15 to 50 columns, more where it comes from
+/// memory: parts of the time where it is not packed, [512,4608] by 49 columns 0.8 (Xeon 0.9),
+/// [512,2048] by 49 0.84 (0.78), [512,1152] by 100 0.89 (0.9), [256,2304] by 196 0.93 (0.94),
+/// [512,512] by 256 0.96 (0.95), [256,2304] by 400 0.98 (0.95), [512,768] by 768 0.98 to 1 (a Zen 4
+/// and a Xeon, AVX-512), but attention, where 64 elements are multiplied by 512 columns, 1.03. With
+/// AVX2, where a packed A passes as a whole for each strip, by 49 columns 0.86 to 0.99 (0.91 to
+/// 0.94), by 196 0.95 to 0.98 (0.98 to 1.05).
+inline constexpr std::int64_t most_columns_of_placed_left =
+    sizeof(simd<float>) >= 64 ? 256 : planning::in_place_columns;
+
+constexpr bool gemm_packs_left(bool transposed, std::int64_t columns) {
+  return planning::packs_left(transposed, columns, most_columns_of_placed_left);
+}
+
 namespace detail {
 
 // Sizes of the packed blocks: `depth` x `panel` of B stays in L2 while `depth` x `slab` of A
@@ -148,7 +163,10 @@ void block_panel_product(const matrix_product& product) {
   const gemm_blocking blocking = blocking_of(dtype_of<T>, m, n, k);
   auto* packed_b = static_cast<T*>(product.workspace);
   auto* packed_a = packed_b + packed_b_bytes<T>(blocking) / sizeof(T);
+  const auto* a = static_cast<const T*>(product.a);
   const auto* whole_a = static_cast<const T*>(product.packed_a);
+  const bool is_placed =
+      whole_a == nullptr && !product.gathered_a.any() && !gemm_packs_left(product.transpose_a, n);
 
   // The columns of a packed B come in strips, and so do those of each panel.
   static_assert(gemm_column_unit % tile_columns<T> == 0);
@@ -166,7 +184,7 @@ void block_panel_product(const matrix_product& product) {
       const T* slab = packed_a;
       if (whole_a != nullptr)
         slab = whole_a + packed_slab_place(k, i, p, rows);
-      else
+      else if (!is_placed)
         pack_slab<T>(product, i, p, rows, depth, packed_a);
       for (std::int64_t j = 0; j < n; j += blocking.panel) {
         const std::int64_t columns = std::min(blocking.panel, n - j);
@@ -176,8 +194,14 @@ void block_panel_product(const matrix_product& product) {
                   packed_place(whole, p, product.packed_first + j, depth);
         else
           pack_panel<T>(product, p, j, depth, columns, packed_b);
-        multiply_panels<T>(rows, columns, depth, std::min(sums, depth), slab, panel,
-                           {c + i * product.ldc + j, product.ldc, product.accumulate || p > 0});
+        const auto multiply = [&](auto left) {
+          multiply_panels<T>(rows, columns, depth, std::min(sums, depth), left, panel,
+                             {c + i * product.ldc + j, product.ldc, product.accumulate || p > 0});
+        };
+        if (is_placed)
+          multiply(placed_left<T>{{a + i * product.lda + p, product.lda, 1}});
+        else
+          multiply(packed_left<T>{slab, depth});
       }
     }
   }

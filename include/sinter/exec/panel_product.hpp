@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Products of packed operands, as Eigen's routines pack them for its own kernel: B in strips of
-// three registers of columns, A in groups of four rows, what is left of A row by row. A ragged last
-// strip of B is filled up with zeros (pack_operands.hpp).
+// Products by a packed B, as Eigen's routines pack it for its own kernel, in strips of three
+// registers of columns, the last filled up with zeros (pack_operands.hpp). A is packed, too, in
+// groups of four rows, what is left of it row by row, or read where it is.
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 
 #include <sinter/exec/product_tile.hpp>
@@ -38,34 +39,55 @@ struct packed_strip {
   }
 };
 
-/// Calls visit.operator()<R>(i, left) for the rows of a packed A, R of them from row i on at a
-/// time.
-template <Floating T, class Visit>
-[[gnu::always_inline]] inline void for_each_group(std::int64_t rows, std::int64_t depth, const T* a,
+/// A packed A, of rows that are `depth` long.
+template <Floating T>
+struct packed_left {
+  const T* from;
+  std::int64_t depth;
+
+  template <int R>
+  auto rows(std::int64_t i) const {
+    if constexpr (R % packed_group == 0)
+      return packed_rows<T>{from + i * depth, depth};
+    else
+      return placed_matrix<T>{from + i * depth, depth, 1};
+  }
+};
+
+/// A where it is.
+template <Floating T>
+struct placed_left {
+  placed_matrix<T> from;
+
+  template <int R>
+  placed_matrix<T> rows(std::int64_t i) const {
+    return from.from_row(i);
+  }
+};
+
+/// Calls visit.operator()<R>(i, left.rows<R>(i)) for all rows, R of them from row i on at a time.
+template <class Left, class Visit>
+[[gnu::always_inline]] inline void for_each_group(std::int64_t rows, const Left& left,
                                                   Visit visit) {
   static_assert(tile_rows % packed_group == 0);
   std::int64_t i = 0;
   const auto groups = [&]<int R>() {
-    for (; i + R <= rows; i += R)
-      visit.template operator()<R>(i, packed_rows<T>{a + i * depth, depth});
-  };
-  const auto single_rows = [&]<int R>() {
-    for (; i + R <= rows; i += R)
-      visit.template operator()<R>(i, placed_matrix<T>{a + i * depth, depth, 1});
+    for (; i + R <= rows; i += R) visit.template operator()<R>(i, left.template rows<R>(i));
   };
   groups.template operator()<tile_rows>();
   if constexpr (tile_rows > packed_group) groups.template operator()<packed_group>();
-  single_rows.template operator()<2>();
-  single_rows.template operator()<1>();
+  groups.template operator()<2>();
+  groups.template operator()<1>();
 }
 
 /// C = A B, or C += A B if the target says so; registers add up `sums` steps of the depth at a
-/// time. A strip of B stays in L1 while all of A passes, where it takes half of it, with registers
-/// of 32 bytes: 1 to 4 % faster on a Zen 3. With longer ones a few rows of A stay there while all
-/// strips of B pass: 1 to 7 % faster on a Xeon.
-template <Floating T>
+/// time. A few rows of A stay in L1 while all strips of B pass: what lies apart is read once, and
+/// with registers of 64 bytes that is 1 to 7 % faster on a Xeon where A is packed, too. A packed
+/// one passes as a whole where registers are shorter, while a strip of B stays in L1, of which it
+/// takes half: 1 to 4 % faster on a Zen 3.
+template <Floating T, class Left>
 void multiply_panels(std::int64_t rows, std::int64_t columns, std::int64_t depth, std::int64_t sums,
-                     const T* a, const T* b, tile_target<T> c) {
+                     Left a, const T* b, tile_target<T> c) {
   const auto multiply = [&]<int R, int W>(std::int64_t i, const auto& left, std::int64_t j,
                                           std::int64_t rest) {
     const packed_strip<T> strip{b + j * depth, W * lanes<T>};
@@ -74,14 +96,14 @@ void multiply_panels(std::int64_t rows, std::int64_t columns, std::int64_t depth
       multiply_tile<R, W>(std::min(sums, depth - p), left.from_column(p), strip.from_row(p), to,
                           rest);
   };
-  if constexpr (sizeof(simd<T>) <= 32) {
+  if constexpr (std::same_as<Left, packed_left<T>> && sizeof(simd<T>) <= 32) {
     for_each_strip<T>(columns, [&]<int W>(std::int64_t j, std::int64_t rest) {
-      for_each_group<T>(rows, depth, a, [&]<int R>(std::int64_t i, const auto& left) {
+      for_each_group(rows, a, [&]<int R>(std::int64_t i, const auto& left) {
         multiply.template operator()<R, W>(i, left, j, rest);
       });
     });
   } else {
-    for_each_group<T>(rows, depth, a, [&]<int R>(std::int64_t i, const auto& left) {
+    for_each_group(rows, a, [&]<int R>(std::int64_t i, const auto& left) {
       for_each_strip<T>(columns, [&]<int W>(std::int64_t j, std::int64_t rest) {
         multiply.template operator()<R, W>(i, left, j, rest);
       });

@@ -68,9 +68,11 @@ class product_item : private item_draft {
     exec::fold_batches_if(batch, m, a, [&](std::size_t axis) {
       return std::ranges::all_of(parts, [&](const auto& p) { return p.is_shared(axis); });
     });
-    std::int64_t widest = -1, rows = 1, column_blocks = 0;
+    std::int64_t widest = -1, rows = 1, column_blocks = 0, columns = 0, block_columns = 0;
     for (exec::product_part& part : parts) {
       part.divide(a, m);
+      columns += part.columns();
+      block_columns = std::max(block_columns, part.block_columns());
       if (part.columns() > widest) widest = part.columns(), rows = part.block_rows();
       column_blocks += part.column_blocks();
     }
@@ -89,12 +91,15 @@ class product_item : private item_draft {
         a.is_gathered() || std::ranges::any_of(parts, [&](const exec::product_part& p) {
           return p.reads_packed(rows);
         });
-    if (!packs) return;
-    item_.hints.push_back({planning::hint_kind::pack, first.accesses[0].buffer,
-                           bytes(exec::gemm_packed_elements(rows, k), type)});
-    if (const std::int64_t kept = bytes(exec::gemm_packed_elements(rows, k), type);
-        column_blocks > 1 && kept <= static_cast<std::int64_t>(planning::packed_limit))
-      item_.hints.push_back({planning::hint_kind::keep, first.accesses[0].buffer, kept});
+    const auto packs_left = [&](std::int64_t of_columns) {
+      return a.is_gathered() || exec::gemm_packs_left(a.transposed(), of_columns);
+    };
+    const std::int64_t packed = bytes(exec::gemm_packed_elements(rows, k), type);
+    const bool keeps = column_blocks > 1 && packs_left(columns) &&
+                       packed <= static_cast<std::int64_t>(planning::packed_limit);
+    if (!packs || !(keeps || packs_left(block_columns))) return;
+    item_.hints.push_back({planning::hint_kind::pack, first.accesses[0].buffer, packed});
+    if (keeps) item_.hints.push_back({planning::hint_kind::keep, first.accesses[0].buffer, packed});
   }
 
   void note_tables(const planning::nest& n, std::size_t operand) {

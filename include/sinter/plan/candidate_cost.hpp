@@ -137,7 +137,8 @@ class candidate_cost {
           work += winograd_work(c);
           break;
         }
-        if (!packs(c, c.inside.product, cuts_.product_form(c.inside))) break;
+        if (reading(c, c.inside.product, cuts_.product_form(c.inside)) != product_reading::packed)
+          break;
         work -= packing_of(c);
         for (std::size_t k = 0; k < c.gathered.size(); ++k)
           if (c.gathered[k] >= 0)
@@ -292,15 +293,15 @@ class candidate_cost {
     const std::int64_t rows = shares_right(f) ? static_cast<std::int64_t>(g_[v].elements) /
                                                     std::max<std::int64_t>(1, columns)
                                               : g_.extent(shape[rank - 2]);
-    const auto transposed = [&](std::size_t side) {
-      const bool turned =
-          std::ranges::any_of(resolve(g_, f.operands[side]).steps, scatters_last_axis);
-      return turned != (g_.payload(f).attributes[side] != 0);
-    };
     if (c.gathered[1] >= 0)
-      return reading_of_gathered(rows, columns, g_.depth_of(f), transposed(0),
+      return reading_of_gathered(rows, columns, g_.depth_of(f), is_transposed(f, 0),
                                  runs_of(c.gathered[1], f));
-    return reading_of(rows, columns, g_.depth_of(f), transposed(0), transposed(1));
+    return reading_of(rows, columns, g_.depth_of(f), is_transposed(f, 0), is_transposed(f, 1));
+  }
+  bool is_transposed(const form& f, std::size_t side) const {
+    const bool turned =
+        std::ranges::any_of(resolve(g_, f.operands[side]).steps, scatters_last_axis);
+    return turned != (g_.payload(f).attributes[side] != 0);
   }
   // Of a product's right side, gathered from this view.
   gathered_runs runs_of(int view, const form& f) const {
@@ -313,8 +314,10 @@ class candidate_cost {
     return transposed ? gathered_runs{.depth = run}
                       : gathered_runs{.columns = run, .apart = spacing == 2};
   }
-  bool packs(const candidate& c, int v, const form& f) const {
-    return reading(c, v, f) == product_reading::packed;
+  bool packs_left(const candidate& c, int v, const form& f) const {
+    return c.gathered[0] >= 0 ||
+           (reading(c, v, f) == product_reading::packed &&
+            planning::packs_left(is_transposed(f, 0), g_.extent(g_[v].shape.back())));
   }
 
   // How many products of the nest read their left factor packed.
@@ -322,7 +325,7 @@ class candidate_cost {
     int products = 0;
     for (const auto& [v, f] : c.inside.body) {
       const form& each = g_[v].forms[static_cast<std::size_t>(f)];
-      if (each.fused < 0 && each.code == ir::op::matmul && packs(c, v, each)) ++products;
+      if (each.fused < 0 && each.code == ir::op::matmul && packs_left(c, v, each)) ++products;
     }
     for (int i : c.parts) products += packing_products(part(i));
     return products;
@@ -343,8 +346,8 @@ class candidate_cost {
         2 * machine_.flop * static_cast<double>(g_.depth_of(f)) * width_factor(product.type);
     switch (reading(c, v, f)) {
       case product_reading::packed:
-        return multiplying * computed_elements(product) + packing_work(a, machine_) +
-               packing_work(b, machine_);
+        return multiplying * computed_elements(product) +
+               (packs_left(c, v, f) ? packing_work(a, machine_) : 0) + packing_work(b, machine_);
       case product_reading::dots:
         return (multiplying + 2 * machine_.flop * dot_ending) * product.elements;
       default: break;

@@ -180,6 +180,14 @@ constexpr product_reading reading_of(std::int64_t rows, std::int64_t columns, st
   return rows <= in_place_rows && stays_near(columns, depth) ? in_place : of_many;
 }
 
+/// Is the left side of a product that is packed packed, too, for so many columns? One that is not
+/// transposed can as well be read where it is (exec/gemm.hpp has the figures). Costs, which are of
+/// no machine, count on the limit of AVX2.
+constexpr bool packs_left(bool transposed_left, std::int64_t columns,
+                          std::int64_t most_columns = in_place_columns) {
+  return transposed_left || columns > most_columns;
+}
+
 /// How many elements of a gathered right side lie one behind the other, along its columns (every
 /// other element of memory, if `apart`) or its depth; 0: not in runs that are evenly far apart.
 struct gathered_runs {
