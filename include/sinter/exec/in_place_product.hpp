@@ -100,14 +100,16 @@ class last_rows {
 // hardware's prefetchers begin anew with each. Of matrices that take turns, by 49 columns on a Zen
 // 3, [960,160] takes 0.8 of the time so, [1280,320] 0.83, [2048,512] 0.9; a Xeon with AVX2 0.9, 0.9
 // and 0.93.) Not with AVX-512, which multiplies in half of the time: a Xeon takes 0.96, 0.96
-// and 1.03 of it so, and for what is near 1.03 to 1.1. Nor where they do not stay in L2 together:
-// [512,2048] takes as long, [160,960] up to 1.1.
+// and 1.03 of it so, and for what is near 1.03 to 1.1. But for a Zen 4, where it takes as long as
+// AVX2: 0.82, 0.87 and 0.9 there, [576,96] by 196 columns 0.94, what is near 1.0 to 1.015. Nor
+// where they do not stay in L2 together: [512,2048] takes as long, [160,960] up to 1.1.
 template <Floating T>
 coming_lines rows_to_come(std::int64_t m, std::int64_t n, std::int64_t k, placed_matrix<T> a,
                           std::int64_t behind) {
   constexpr std::int64_t most_bytes = 256 << 10, size = sizeof(T);
   const bool follows = a.column == 1 && a.row == k;
-  if (sizeof(simd<T>) > 32 || !follows || behind == 0 || n == 0 || k == 0 || m < tile_rows ||
+  const bool is_fast = sizeof(simd<T>) > 32 && !is_zen4();
+  if (is_fast || !follows || behind == 0 || n == 0 || k == 0 || m < tile_rows ||
       m * k * size > most_bytes)
     return {};
   const std::int64_t tiles = planning::pieces_of(k, in_place_depth) *
