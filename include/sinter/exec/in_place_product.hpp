@@ -224,6 +224,14 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   multiply_in_place<T>(m, n, k, a, b, ldb, c, detail::placement_of<T>(ldb), behind);
 }
 
+/// Rows up to which they may pass any B, as few do, rather than having it packed. Beyond 32 it pays
+/// with registers of 64 bytes, where packing takes as long as the multiply-adds of 16 rows: parts
+/// of the time on a Xeon, 33 and 64 rows by [768,3072] 0.72 and 0.78, 64 by two [768,2048] 0.8, by
+/// [768,768] and [3072,768] 0.9 to 1; 96 and 128 rows 0.8 to 1.06. A Zen 3 takes 0.95 to 0.98 with
+/// 48 and 64 rows, and 1.02 to 1.25 while others use its core, and L1 with it.
+inline constexpr std::int64_t most_passing_rows =
+    sizeof(simd<float>) >= 64 ? 64 : planning::most_few_rows;
+
 /// What so many groups of few rows ask for, of rows of B that are `stride` elements apart. A strip
 /// of AVX2 has 96 bytes in each row of B, a line and a half, and memory is slow to give lines one
 /// by one. Zen 3, from memory, in turns: 16 rows by [768,2048] 38 and 50 GFLOP/s in pairs of strips

@@ -51,14 +51,6 @@ std::int64_t few_rows_depth() {
   return detail::strips_share_lines<T> ? 192 : detail::most_kept_depth;
 }
 
-/// Rows up to which they may pass any B rather than having it packed. Beyond 32 it pays with
-/// registers of 64 bytes, where packing takes as long as the multiply-adds of 16 rows: parts of the
-/// time on a Xeon, 33 and 64 rows by [768,3072] 0.72 and 0.78, 64 by two [768,2048] 0.8, by
-/// [768,768] and [3072,768] 0.9 to 1; 96 and 128 rows 0.8 to 1.06. A Zen 3 takes 0.95 to 0.98 with
-/// 48 and 64 rows, and 1.02 to 1.25 while others use its core, and L1 with it.
-inline constexpr std::int64_t most_passing_rows =
-    sizeof(simd<float>) >= 64 ? 64 : planning::most_few_rows;
-
 /// The depth of a block of products whose depth is k, cut after every `most`, and at the ends of
 /// longer pieces, where the next begins anew.
 struct depth_cut {

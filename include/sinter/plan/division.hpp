@@ -149,8 +149,8 @@ constexpr bool stays_near(std::int64_t columns, std::int64_t depth) {
 /// transposed, as dot products.
 enum class product_reading : std::uint8_t { packed, in_place, few_rows, some_rows, dots };
 
-/// Are these rows so few that a right side which does not stay in L2 passes them, but too many to
-/// do so packed or not? At most `most_passing` are.
+/// Are these rows so few that a right side which does not stay in L2 may pass them, `most_passing`
+/// at most, and so many that it may have been packed for them?
 constexpr bool are_some_rows(std::int64_t rows, std::int64_t columns, std::int64_t depth,
                              bool transposed_left, std::int64_t most_passing) {
   if (rows <= most_few_rows || rows > most_passing || transposed_left) return false;
