@@ -263,6 +263,15 @@ TEST_CASE_TEMPLATE("rows in each other's way in L1 give the same bits", T, float
         }
 }
 
+// Lets the product read its right side packed, in `room`.
+template <class T>
+void pack_right(exec::matrix_product& product, void* room) {
+  product.pack_into = room;
+  exec::gemm<T>(product);
+  product.pack_into = nullptr;
+  product.packed_b = room;
+}
+
 TEST_CASE("a matrix that was packed before gives the same bits") {
   // More columns than a panel, more depth than a piece, and a vector, which reads b itself.
   for (const auto& extents : {std::array<std::int64_t, 3>{8, 50, 20},
@@ -293,10 +302,7 @@ TEST_CASE("a matrix that was packed before gives the same bits") {
                                    false,
                                    workspace.get()};
       exec::gemm<float>(product);
-      product.pack_into = whole_b.get();
-      exec::gemm<float>(product);
-      product.pack_into = nullptr;
-      product.packed_b = whole_b.get();
+      pack_right<float>(product, whole_b.get());
       product.c = packed.data();
       exec::gemm<float>(product);
       CHECK(plain == packed);
@@ -335,10 +341,7 @@ TEST_CASE_TEMPLATE("some rows have the same bits where B passes and where it is 
                                        workspace.get()};
           product.reading = reading_kind::some_rows;
           exec::gemm<T>(product);
-          product.pack_into = whole_b.get();
-          exec::gemm<T>(product);
-          product.pack_into = nullptr;
-          product.packed_b = whole_b.get();
+          pack_right<T>(product, whole_b.get());
           product.c = packed.data();
           exec::gemm<T>(product);
           CHECK(same_bits(packed, passed));
@@ -367,9 +370,7 @@ TEST_CASE_TEMPLATE("some columns of a packed matrix, which alone is at hand", T,
         whole_b(static_cast<std::size_t>(exec::gemm_packed_elements(n, k)) * sizeof(T));
     exec::matrix_product product{m, n,     k,       a.data(), k,     false,          b.data(),
                                  n, false, nullptr, n,        false, workspace.get()};
-    product.pack_into = whole_b.get();
-    exec::gemm<T>(product);
-    product.pack_into = nullptr;
+    pack_right<T>(product, whole_b.get());
     for (std::int64_t first = 0; first < n; first += 9 * exec::gemm_column_unit)
       for (const std::int64_t count : {exec::gemm_column_unit, n - first}) {
         std::vector<T> plain(static_cast<std::size_t>(m * n)), packed = plain;

@@ -44,8 +44,6 @@ template <int R, int W, Floating T, class Right>
 template <Floating T>
 class last_rows {
  public:
-  static constexpr std::int64_t most_depth = most_kept_depth;
-
   last_rows(std::int64_t m, std::int64_t k)
       : count_(m % tile_rows),
         tile_(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count_)))) {
@@ -56,13 +54,13 @@ class last_rows {
   /// All rows before these.
   std::int64_t first() const { return first_; }
 
-  /// Takes their columns [p, p + depth), at most most_depth.
+  /// Takes their columns [p, p + depth), at most most_kept_depth.
   void take(placed_matrix<T> a, std::int64_t p, std::int64_t depth) {
     if (count_ == 0) return;
     a = a.from_row(first_).from_column(p);
     for (std::int64_t i = 0; i < count_; ++i)
-      for (std::int64_t q = 0; q < depth; ++q) rows_[i * most_depth + q] = a(i, q);
-    std::fill(rows_ + count_ * most_depth, rows_ + tile_ * most_depth, T(0));
+      for (std::int64_t q = 0; q < depth; ++q) rows_[i * most_kept_depth + q] = a(i, q);
+    std::fill(rows_ + count_ * most_kept_depth, rows_ + tile_ * most_kept_depth, T(0));
   }
 
   /// As multiply_rows for these rows; `c` begins with the first of all.
@@ -71,7 +69,7 @@ class last_rows {
     if (count_ == 0) return;
     coming_lines none;
     alignas(64) T sums[static_cast<std::size_t>(tile_rows * tile_columns<T>)];
-    multiply_rows<tile_rows, W>(0, tile_, depth, placed_matrix<T>{rows_, most_depth, 1},
+    multiply_rows<tile_rows, W>(0, tile_, depth, placed_matrix<T>{rows_, most_kept_depth, 1},
                                 b.part(first_, depth), tile_target<T>{sums, W * lanes<T>, false},
                                 lanes<T>, none);
     write(W, sums, c.at(first_, 0), rest);
@@ -92,7 +90,7 @@ class last_rows {
   }
 
   std::int64_t count_, tile_, first_;
-  alignas(64) T rows_[static_cast<std::size_t>(tile_rows * most_depth)];
+  alignas(64) T rows_[static_cast<std::size_t>(tile_rows * most_kept_depth)];
 };
 
 // Of `behind` rows of A, which are multiplied next, as many as there are at hand, for the tiles of
@@ -173,7 +171,7 @@ class strips_of_block {
   coming_lines coming_;
   last_rows<T> last_;
   bool keeps_, are_several_;
-  alignas(64) T room_[static_cast<std::size_t>(last_rows<T>::most_depth * tile_columns<T>)];
+  alignas(64) T room_[static_cast<std::size_t>(most_kept_depth * tile_columns<T>)];
 };
 
 /// From how many rows of A on do the first ones keep strips of B, whose rows have so many places in

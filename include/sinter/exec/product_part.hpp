@@ -46,6 +46,11 @@ struct left_block {
   }
 };
 
+/// Is the left side of packed products packed, too, for so many columns?
+inline bool packs_left(const product_operand& left, std::int64_t columns) {
+  return left.is_gathered() || gemm_packs_left(left.transposed(), columns);
+}
+
 class product_part {
  public:
   /// `nest`: a matmul nest, which must outlive this. `first_copy`: the entries of run_memory::bases

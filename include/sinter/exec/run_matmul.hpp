@@ -158,8 +158,7 @@ class matmul_nest {
       while (stack_ < row_blocks_ && 2 * stack_ * rows_ <= most_stacked_rows) stack_ *= 2;
     std::int64_t columns = 0;
     for (const product_part& part : parts_) columns += part.columns();
-    const bool packs_left = a_.is_gathered() || gemm_packs_left(a_.transposed(), columns);
-    kept_stack_ = packs && packs_left && column_blocks_ > 1 ? stack_ : 0;
+    kept_stack_ = packs && packs_left(a_, columns) && column_blocks_ > 1 ? stack_ : 0;
     while (kept_stack_ > 0 && packed_bytes(kept_stack_ * rows_) > planning::packed_limit)
       kept_stack_ /= 2;
     if (kept_stack_ * rows_ >= worth_keeping_rows) stack_ = kept_stack_;

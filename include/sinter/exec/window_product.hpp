@@ -14,6 +14,7 @@
 #include <sinter/exec/product.hpp>
 #include <sinter/exec/product_tile.hpp>
 #include <sinter/exec/simd.hpp>
+#include <sinter/exec/sum_depth.hpp>
 #include <sinter/exec/window_rows.hpp>
 #include <sinter/exec/window_segments.hpp>
 
@@ -126,12 +127,12 @@ void multiply_block(const window_block<T>& block, const position_runs& runs,
 }  // namespace detail
 
 /// C = A B, or C += A B if the product says so, of a gathered B whose columns lie in runs
-/// (spaced_runs_of); `offsets` has room for 192 of them. How an element is summed up depends on k
-/// and the axes of B's rows alone: in order, in blocks of up to 192.
+/// (spaced_runs_of); `offsets` has room for in_place_depth of them. How an element is summed up
+/// depends on k and the axes of B's rows alone: in order, in blocks of up to in_place_depth.
 template <Floating T>
 void multiply_windows(const matrix_product& product, detail::placed_matrix<T> a,
                       std::int64_t* offsets) {
-  std::int64_t most_depth = 192;
+  std::int64_t most_depth = detail::in_place_depth;
   const gathered_axes& axes = product.gathered_b;
   const position_runs runs = spaced_runs_of(axes.columns).value_or(position_runs{});
   std::optional<detail::window_rows> windows = detail::overlapping_rows(axes.rows, runs);

@@ -172,13 +172,13 @@ class winograd_runner {
     for (int k = 0; k < 16; ++k) {
       T* const to = products_ + k * space_.product;
       if (b_.extents.channels == 0) std::fill_n(to, count * line_, T(0));
-      for (std::int64_t slab = 0; slab < space_.slabs && b_.extents.channels > 0; ++slab)
-        multiply_panels<T>(
-            count, line_, depth_of(slab), depth_of(slab),
-            packed_left<T>{filters + winograd_filter_place(b_.extents, b_.blocks, first,
-                                                           slab * b_.blocks.depth, k),
-                           depth_of(slab)},
-            transformed_ + (slab * 16 + k) * space_.slab, {to, line_, slab > 0});
+      for (std::int64_t slab = 0; slab < space_.slabs && b_.extents.channels > 0; ++slab) {
+        const std::int64_t depth = depth_of(slab),
+                           place = winograd_filter_place(b_.extents, b_.blocks, first,
+                                                         slab * b_.blocks.depth, k);
+        multiply_panels<T>(count, line_, depth, depth, packed_left<T>{filters + place, depth},
+                           transformed_ + (slab * 16 + k) * space_.slab, {to, line_, slab > 0});
+      }
     }
   }
 

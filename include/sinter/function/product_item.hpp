@@ -91,13 +91,10 @@ class product_item : private item_draft {
         a.is_gathered() || std::ranges::any_of(parts, [&](const exec::product_part& p) {
           return p.reads_packed(rows);
         });
-    const auto packs_left = [&](std::int64_t of_columns) {
-      return a.is_gathered() || exec::gemm_packs_left(a.transposed(), of_columns);
-    };
     const std::int64_t packed = bytes(exec::gemm_packed_elements(rows, k), type);
-    const bool keeps = column_blocks > 1 && packs_left(columns) &&
+    const bool keeps = column_blocks > 1 && exec::packs_left(a, columns) &&
                        packed <= static_cast<std::int64_t>(planning::packed_limit);
-    if (!packs || !(keeps || packs_left(block_columns))) return;
+    if (!packs || !(keeps || exec::packs_left(a, block_columns))) return;
     item_.hints.push_back({planning::hint_kind::pack, first.accesses[0].buffer, packed});
     if (keeps) item_.hints.push_back({planning::hint_kind::keep, first.accesses[0].buffer, packed});
   }

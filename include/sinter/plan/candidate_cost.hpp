@@ -314,10 +314,10 @@ class candidate_cost {
     return transposed ? gathered_runs{.depth = run}
                       : gathered_runs{.columns = run, .apart = spacing == 2};
   }
+  // Is the left factor packed, too, where the right one is?
   bool packs_left(const candidate& c, int v, const form& f) const {
     return c.gathered[0] >= 0 ||
-           (reading(c, v, f) == product_reading::packed &&
-            planning::packs_left(is_transposed(f, 0), g_.extent(g_[v].shape.back())));
+           planning::packs_left(is_transposed(f, 0), g_.extent(g_[v].shape.back()));
   }
 
   // How many products of the nest read their left factor packed.
@@ -325,7 +325,9 @@ class candidate_cost {
     int products = 0;
     for (const auto& [v, f] : c.inside.body) {
       const form& each = g_[v].forms[static_cast<std::size_t>(f)];
-      if (each.fused < 0 && each.code == ir::op::matmul && packs_left(c, v, each)) ++products;
+      if (each.fused < 0 && each.code == ir::op::matmul &&
+          reading(c, v, each) == product_reading::packed && packs_left(c, v, each))
+        ++products;
     }
     for (int i : c.parts) products += packing_products(part(i));
     return products;

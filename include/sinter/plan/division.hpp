@@ -138,9 +138,9 @@ constexpr std::int64_t computed_columns(std::int64_t n, dtype type) {
 inline constexpr std::int64_t most_few_rows = 32, in_place_rows = 64, in_place_columns = 128,
                               in_place_elements = std::int64_t{1} << 18;
 
-/// Does a right side of so many elements stay in L2?
-constexpr bool stays_near(std::int64_t columns, std::int64_t depth) {
-  return columns <= in_place_elements / std::max<std::int64_t>(1, depth);
+/// Are these rows few enough for a right side that stays in L2 to be read where it is?
+constexpr bool read_near(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
+  return rows <= in_place_rows && columns <= in_place_elements / std::max<std::int64_t>(1, depth);
 }
 
 /// How a product of floats reads its operands: packed, block by block; both where they are; the
@@ -154,7 +154,7 @@ enum class product_reading : std::uint8_t { packed, in_place, few_rows, some_row
 constexpr bool are_some_rows(std::int64_t rows, std::int64_t columns, std::int64_t depth,
                              bool transposed_left, std::int64_t most_passing) {
   if (rows <= most_few_rows || rows > most_passing || transposed_left) return false;
-  return columns > in_place_columns && !(rows <= in_place_rows && stays_near(columns, depth));
+  return columns > in_place_columns && !read_near(rows, columns, depth);
 }
 
 /// Of `rows` x `columns` results. To add up the lanes of a dot product takes as long as 64 elements
@@ -177,7 +177,7 @@ constexpr product_reading reading_of(std::int64_t rows, std::int64_t columns, st
   if (rows <= 2) return few_rows;  // as sums of the right side's rows
   if (columns <= in_place_columns) return in_place;
   if (rows <= most_few_rows) return few_rows;
-  return rows <= in_place_rows && stays_near(columns, depth) ? in_place : of_many;
+  return read_near(rows, columns, depth) ? in_place : of_many;
 }
 
 /// Is the left side of a product that is packed packed, too, for so many columns? One that is not
