@@ -280,6 +280,24 @@ TEST_CASE("tiles are chosen where they pay, and where sums may be reordered") {
   CHECK(tiled_nests(sn::fuse(f, eager()).explain(image, noise<float>(32, 32, 3, 5))) == 0);
 }
 
+TEST_CASE("one image whose batch is a number: products without its axis") {
+  const auto f = [](auto x, auto a, auto b, auto c) {
+    const auto narrow = sn::relu(sn::conv2d(sn::reshape(x, 1, 40, 14, 14), a));
+    return sn::relu(sn::conv2d(sn::relu(sn::conv2d(narrow, b, {.padding = 1})), c));
+  };
+  const auto x = noise<float>(1, 40, 14, 14), a = noise<float>(20, 40, 1, 1, 2),
+             b = noise<float>(24, 20, 3, 3, 3), c = noise<float>(40, 24, 1, 1, 4);
+  auto tiled = sn::fuse(f, eager());
+  auto plain = sn::fuse(f, direct());
+  CHECK(tiled_nests(tiled.explain(x, a, b, c)) == 1);
+  CHECK(tiled.explain(x, a, b, c).find("over [s8, 196]") != std::string::npos);
+  omp_set_num_threads(1);
+  const sn::tensor<float, 4> once = tiled(x, a, b, c);
+  CHECK(distance<float>(once, plain(x, a, b, c)) < 4e-6);
+  omp_set_num_threads(3);
+  CHECK(tiled(x, a, b, c) == once);
+}
+
 TEST_CASE("the gradient of an image is a convolution by tiles, too") {
   const auto f = [](auto x, auto w, auto seed) {
     return sn::gradients(sn::sum(sn::conv2d(x, w, {.padding = 1}) * seed), x);

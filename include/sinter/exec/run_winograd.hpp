@@ -16,6 +16,7 @@
 #include <sinter/exec/run_memory.hpp>
 #include <sinter/exec/winograd.hpp>
 #include <sinter/plan/division.hpp>
+#include <sinter/plan/image_windows.hpp>
 #include <sinter/support/error.hpp>
 
 namespace sinter::inline SINTER_ABI::exec {
@@ -143,10 +144,21 @@ class winograd_nest {
     return planning::piece_begin(extents_.filters, blocks_.filters, parts, part);
   }
 
-  // [batch..., channels, 3, 3, height, width]
+  // [batch..., channels, 3, 3, height, width]; axes of extent 1 that the product does not have are
+  // left out.
   void bind_images(const binding& at, std::size_t batch_axes) {
-    images_ = at.view(*planning::gathered(nest_->accesses[1]));
-    detail::require_step(images_.shape.size() == batch_axes + 5, *nest_,
+    const strided_view windows = at.view(*planning::gathered(nest_->accesses[1]));
+    const std::size_t all = windows.shape.size(), rank = batch_axes + planning::image_window_axes;
+    images_ = {windows.buffer, windows.offset, {}, {}};
+    for (std::size_t axis = 0, left_out = 0; axis < all; ++axis)
+      if (windows.shape[axis] == 1 && all - left_out > rank &&
+          axis + planning::image_window_axes < all) {
+        ++left_out;
+      } else {
+        images_.shape.push_back(windows.shape[axis]);
+        images_.strides.push_back(windows.strides[axis]);
+      }
+    detail::require_step(images_.shape.size() == rank, *nest_,
                          "no windows of images are multiplied");
     for (std::size_t axis = 0; axis < batch_axes; ++axis)
       if (images_.shape[axis] == 1) images_.strides[axis] = 0;

@@ -188,11 +188,11 @@ class candidate_cost {
   double winograd_work(const candidate& c) const {
     const value_class& product = g_[c.inside.product];
     const ir::symbolic_shape& windows = g_[c.gathered[1]].shape;
-    const std::size_t rank = product.shape.size();
+    const std::size_t rank = product.shape.size(), last = windows.size() - 1;
     const auto extent = [&](ir::dim d) { return g_.extent(d); };
     constexpr winograd_units units;
-    winograd_extents of{1, extent(windows[rank - 2]), extent(product.shape[rank - 2]),
-                        extent(windows[rank + 1]), extent(windows[rank + 2])};
+    winograd_extents of{1, extent(windows[last - 4]), extent(product.shape[rank - 2]),
+                        extent(windows[last - 1]), extent(windows[last])};
     for (std::size_t axis = 0; axis + 2 < rank; ++axis) of.images *= extent(product.shape[axis]);
     const winograd_blocks blocks =
         divide_winograd(of, static_cast<std::int64_t>(size_of(product.type)), units);

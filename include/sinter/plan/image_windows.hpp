@@ -3,6 +3,7 @@
 // 3x3 neighbours at every place: what a convolution by tiles (winograd.hpp) can be made of.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -120,16 +121,24 @@ inline bool repeats(const ir::symbolic_shape& shape, std::span<const view_step> 
   return true;
 }
 
+/// The axes of windows of an image: [channels, 3, 3, height, width].
+inline constexpr std::size_t image_window_axes = 5;
+
 /// Is the view [batch..., channels, 3, 3, height, width] windows of 3x3 at every place of images?
+/// Among the axes of batches may be more of extent 1, of which a product of one image has none.
 inline bool has_image_windows(const ir::symbolic_shape& shape, std::span<const view_step> steps,
                               std::size_t batch_axes) {
-  if (shape.size() != batch_axes + 5) return false;
+  if (shape.size() < batch_axes + image_window_axes) return false;
+  const std::size_t first = shape.size() - image_window_axes;
+  const auto units =
+      std::count(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(first), ir::dim(1));
+  if (first - batch_axes > static_cast<std::size_t>(units)) return false;
   const auto all = directions_of(shape, steps);
   if (!all) return false;
   const auto same = [&](std::size_t window, std::size_t place) {
-    const axis_direction d = (*all)[batch_axes + window];
-    return shape[batch_axes + window] == ir::dim(3) && d.axis >= 0 &&
-           (d == (*all)[batch_axes + place] || shape[batch_axes + place] == ir::dim(1));
+    const axis_direction d = (*all)[first + window];
+    return shape[first + window] == ir::dim(3) && d.axis >= 0 &&
+           (d == (*all)[first + place] || shape[first + place] == ir::dim(1));
   };
   return same(1, 3) && same(2, 4);
 }

@@ -99,19 +99,15 @@ inline resolved_view resolve_way(const value_graph& g, const value_class& choice
   return out;
 }
 
-// The form of a product's operand that joins axes of a view into its rows and columns, a batch axis
-// being one axis of the view: what the product can gather as it packs it. Of windows alone, which
-// are many times their image; a copy of other views is no larger than they are. nullptr where there
-// is none.
-inline const form* joined_view(const value_graph& g, int value) {
-  const value_class& v = g[value];
-  const form* const f = v.find(ir::op::reshape);
-  if (f == nullptr || v.is_constant || v.find(ir::op::argument) != nullptr) return nullptr;
-  const ir::symbolic_shape& from = g[f->operands[0]].shape;
+// Does the form join axes of windows into the rows and columns of a matrix, a batch axis being one
+// axis of the windows?
+inline bool joins_windows(const value_graph& g, const value_class& v, const form& f) {
+  if (f.fused >= 0 || f.code != ir::op::reshape) return false;
+  const ir::symbolic_shape& from = g[f.operands[0]].shape;
   const auto is_windows = [](const view_step& s) { return s.code == ir::op::windows; };
   if (ir::same_but_ones(v.shape, from) ||
-      std::ranges::none_of(resolve(g, f->operands[0]).steps, is_windows))
-    return nullptr;
+      std::ranges::none_of(resolve(g, f.operands[0]).steps, is_windows))
+    return false;
   // Extents of the view that are left once those of the result have taken theirs.
   ir::dim_table dims = g.terms().dims;
   std::size_t next = 0;
@@ -122,9 +118,20 @@ inline const form* joined_view(const value_graph& g, int value) {
       joined = dims.mul(joined, from[next]);
       count += from[next++] == ir::dim(1) ? 0 : 1;
     }
-    if (!(joined == v.shape[axis]) || (axis + 2 < v.shape.size() && count > 1)) return nullptr;
+    if (!(joined == v.shape[axis]) || (axis + 2 < v.shape.size() && count > 1)) return false;
   }
-  return next == from.size() ? f : nullptr;
+  return next == from.size();
+}
+
+// The form of a product's operand that joins axes of a view into its rows and columns: what the
+// product can gather as it packs it. Of windows alone, which are many times their image; a copy of
+// other views is no larger than they are. nullptr where there is none.
+inline const form* joined_view(const value_graph& g, int value) {
+  const value_class& v = g[value];
+  if (v.is_constant || v.find(ir::op::argument) != nullptr) return nullptr;
+  for (const form& f : v.forms)
+    if (joins_windows(g, v, f)) return &f;
+  return nullptr;
 }
 
 }  // namespace sinter::inline SINTER_ABI::planning
