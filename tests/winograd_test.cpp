@@ -87,28 +87,52 @@ void check_kernel(const planning::winograd_extents& of, layout lies, double tole
   for (std::int64_t f = 0; f < of.filters; f += blocks.filters) {
     const std::int64_t last = std::min(of.filters, f + blocks.filters);
     kernels.filters(
-        {of, blocks, filters.data(), elements, false, f, last, transformed.at(), workspace.at()});
-    kernels.filters(
-        {of, blocks, columns.data(), of.filters, true, f, last, from_columns.at(), workspace.at()});
+        {of, blocks, {filters.data(), elements, false}, f, last, transformed.at(), workspace.at()});
+    kernels.filters({of,
+                     blocks,
+                     {columns.data(), of.filters, true},
+                     f,
+                     last,
+                     from_columns.at(),
+                     workspace.at()});
   }
   CHECK(std::equal(transformed.at(), transformed.at() + size, from_columns.at()));
-  for (std::int64_t image = 0; image < of.images; image += blocks.images)
-    for (std::int64_t y = 0; y < of.height; y += 2 * blocks.tile_rows) {
-      // The first block of filters by itself.
-      const std::int64_t parts[] = {0, std::min(blocks.filters, of.filters), of.filters};
-      for (std::size_t part = 0; part < 2; ++part) {
-        std::vector<const void*> from;
-        std::vector<void*> to;
-        for (std::int64_t i = image; i < std::min(of.images, image + blocks.images); ++i) {
-          from.push_back(first + i * of.channels * plane);
-          to.push_back(results.data() +
-                       ((i * of.filters + parts[part]) * of.height + y) * of.width);
+  const auto convolve = [&](const void* ready, std::vector<T>& out) {
+    for (std::int64_t image = 0; image < of.images; image += blocks.images)
+      for (std::int64_t y = 0; y < of.height; y += 2 * blocks.tile_rows) {
+        // The first block of filters by itself.
+        const std::int64_t parts[] = {0, std::min(blocks.filters, of.filters), of.filters};
+        for (std::size_t part = 0; part < 2; ++part) {
+          std::vector<const void*> from;
+          std::vector<void*> to;
+          for (std::int64_t i = image; i < std::min(of.images, image + blocks.images); ++i) {
+            from.push_back(first + i * of.channels * plane);
+            to.push_back(out.data() + ((i * of.filters + parts[part]) * of.height + y) * of.width);
+          }
+          kernels.block({of,
+                         blocks,
+                         from,
+                         to,
+                         plane,
+                         row,
+                         lies.column_stride,
+                         of.height * of.width,
+                         y,
+                         std::min(2 * blocks.tile_rows, of.height - y),
+                         parts[part],
+                         parts[part + 1],
+                         ready,
+                         {filters.data(), elements, false},
+                         workspace.at()});
         }
-        kernels.block({of, blocks, from, to, plane, row, lies.column_stride, of.height * of.width,
-                       y, std::min(2 * blocks.tile_rows, of.height - y), parts[part],
-                       parts[part + 1], transformed.at(), workspace.at()});
       }
-    }
+  };
+  convolve(transformed.at(), results);
+  if (planning::has_one_winograd_task(of, blocks)) {
+    std::vector<T> on_the_way(results.size(), T(7));
+    convolve(nullptr, on_the_way);
+    CHECK(on_the_way == results);
+  }
 
   double most = 0;
   std::size_t place = 0;
@@ -169,6 +193,7 @@ TEST_CASE("kernels: every size of image, channels and filters, several images an
   for (const std::int64_t channels : {0, 1, 17, 300}) check_both({2, channels, 4, 5, 6});
   check_both({40, 2, 3, 4, 4});     // several images at a time
   check_both({3, 64, 70, 14, 61});  // rows of tiles at a time, blocks of filters
+  check_both({1, 300, 37, 7, 7});   // one block of tiles, several of filters and slabs
   check_both({2, 4, 3, 6, 40}, {2});
   check_both({2, 4, 3, 6, 41}, {-1});
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Runs matmul nests that are convolutions by tiles: filters are transformed first, in blocks, and
 // then tasks compute rows of tiles of one image or several small ones, by all filters or some of
-// them, with the epilogue behind while the results are hot.
+// them, with the epilogue behind while the results are hot. Where tasks differ by filters alone
+// each transforms its own.
 #pragma once
 
 #include <algorithm>
@@ -65,8 +66,9 @@ class winograd_nest {
         out.per_thread,
         workspace_offset_ + winograd_workspace_bytes(extents_, blocks_, kernels_.units, size));
     transformed_offset_ = round_to_lines(out.shared);
-    out.shared = transformed_offset_ +
-                 static_cast<std::size_t>(winograd_filter_elements(extents_, blocks_) * size);
+    if (!has_one_task())
+      out.shared = transformed_offset_ +
+                   static_cast<std::size_t>(winograd_filter_elements(extents_, blocks_) * size);
     return out;
   }
 
@@ -74,14 +76,7 @@ class winograd_nest {
     if (extents_.images == 0 || extents_.filters == 0 || extents_.height * extents_.width == 0)
       return;
     filters_.pack(memory);
-    // Some 2 ns per filter and channel, or what the rest of the nest has less.
-    const double transforms =
-        std::min(nest_->predicted_nanoseconds,
-                 2.0 * static_cast<double>(extents_.filters * extents_.channels));
-    parallel_for(planning::pieces_of(extents_.filters, blocks_.filters), transforms,
-                 [&](std::int64_t task, int thread) {
-                   transform(memory, memory.scratch(thread), task * blocks_.filters);
-                 });
+    if (!has_one_task()) transform_filters(memory);
     const std::int64_t parts = parts_for_threads();
     parallel_for(
         tile_blocks() * parts, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
@@ -118,6 +113,8 @@ class winograd_nest {
   }
 
  private:
+  bool has_one_task() const { return planning::has_one_winograd_task(extents_, blocks_); }
+
   // What a task that takes some of the filters does anew, transforming the tiles of a block, in
   // filters more.
   static constexpr std::int64_t transforming_filters = 16;
@@ -177,16 +174,25 @@ class winograd_nest {
     images_.strides[first + 4] = images_.strides[first + 2];
   }
 
-  void transform(const run_memory& memory, std::byte* scratch, std::int64_t first) const {
-    kernels_.filters({.extents = extents_,
-                      .blocks = blocks_,
-                      .from = filters_.at(memory, batch_shape_, 0, 0, 0),
-                      .leading = filters_.leading(),
-                      .transposed = filters_.transposed(),
-                      .first = first,
-                      .last = std::min(extents_.filters, first + blocks_.filters),
-                      .to = memory.shared + transformed_offset_,
-                      .workspace = scratch + workspace_offset_});
+  void transform_filters(const run_memory& memory) const {
+    // Some 2 ns per filter and channel, or what the rest of the nest has less.
+    const double transforms =
+        std::min(nest_->predicted_nanoseconds,
+                 2.0 * static_cast<double>(extents_.filters * extents_.channels));
+    parallel_for(planning::pieces_of(extents_.filters, blocks_.filters), transforms,
+                 [&](std::int64_t task, int thread) {
+                   const std::int64_t first = task * blocks_.filters;
+                   kernels_.filters({.extents = extents_,
+                                     .blocks = blocks_,
+                                     .given = given(memory),
+                                     .first = first,
+                                     .last = std::min(extents_.filters, first + blocks_.filters),
+                                     .to = memory.shared + transformed_offset_,
+                                     .workspace = memory.scratch(thread) + workspace_offset_});
+                 });
+  }
+  given_filters given(const run_memory& memory) const {
+    return {filters_.at(memory, batch_shape_, 0, 0, 0), filters_.leading(), filters_.transposed()};
   }
 
   void run_block(const run_memory& memory, std::byte* scratch, std::int64_t block,
@@ -218,7 +224,8 @@ class winograd_nest {
                     .rows = rows,
                     .first_filter = filter,
                     .last_filter = last_filter,
-                    .filters = memory.shared + transformed_offset_,
+                    .filters = has_one_task() ? nullptr : memory.shared + transformed_offset_,
+                    .given = given(memory),
                     .workspace = scratch + workspace_offset_});
     for (std::size_t i = 0; i < several; ++i)
       part_.run_rest(memory, scratch, {&places[i], 1}, last_filter - filter, rows * extents_.width);

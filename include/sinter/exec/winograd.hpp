@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a convolution by Winograd's F(2x2, 3x3) is to the executor: filters, which are transformed
-// once per call, blocks of images, and pointers to kernels for them (winograd_kernel.hpp).
+// once per call, before all blocks of images or on the way of the only one, and pointers to kernels
+// for them (winograd_kernel.hpp).
 #pragma once
 
 #include <algorithm>
@@ -16,15 +17,20 @@
 
 namespace sinter::inline SINTER_ABI::exec {
 
-/// The filters are rows of 9 elements per channel, `leading` elements apart, or columns of a matrix
-/// whose rows are. Those from `first` up to `last` are transformed into `to`, which has
-/// winograd_filter_elements for all of them; `first` is a multiple of the block's.
-struct winograd_filters {
-  planning::winograd_extents extents;
-  planning::winograd_blocks blocks;
+/// Filters as they are given: rows of 9 elements per channel, `leading` elements apart, or columns
+/// of a matrix whose rows are.
+struct given_filters {
   const void* from = nullptr;
   std::int64_t leading = 0;
   bool transposed = false;
+};
+
+/// Filters from `first` up to `last` are transformed into `to`, which has winograd_filter_elements
+/// for all of them; `first` is a multiple of the block's.
+struct winograd_filters {
+  planning::winograd_extents extents;
+  planning::winograd_blocks blocks;
+  given_filters given;
   std::int64_t first = 0, last = 0;
   void* to = nullptr;
   void* workspace = nullptr;  // winograd_workspace_bytes, 64-byte aligned
@@ -44,8 +50,11 @@ struct winograd_block {
   std::int64_t filter_pitch = 0;
   std::int64_t first_row = 0, rows = 0;
   std::int64_t first_filter = 0, last_filter = 0;
-  const void* filters = nullptr;  // transformed
-  void* workspace = nullptr;      // winograd_workspace_bytes, 64-byte aligned
+  // Transformed; or none, if it is the only block of tiles (has_one_winograd_task), which
+  // transforms those that are given.
+  const void* filters = nullptr;
+  given_filters given;
+  void* workspace = nullptr;  // winograd_workspace_bytes, 64-byte aligned
 };
 
 /// What a program has of it for a dtype; null for dtypes other than f32 and f64.
@@ -70,8 +79,8 @@ constexpr std::int64_t winograd_slabs(const planning::winograd_extents& of,
   return planning::pieces_of(std::max<std::int64_t>(1, of.channels), blocks.depth);
 }
 
-/// Elements of transformed filters, and where those of product `k` are, from `filter` and `channel`
-/// on.
+/// Elements of transformed filters, and where the matrices of those from `filter` and `channel` on
+/// are.
 constexpr std::int64_t winograd_filter_elements(const planning::winograd_extents& of,
                                                 const planning::winograd_blocks& blocks) {
   return 16 * winograd_filter_matrix(blocks) * winograd_slabs(of, blocks) *
@@ -79,10 +88,18 @@ constexpr std::int64_t winograd_filter_elements(const planning::winograd_extents
 }
 constexpr std::int64_t winograd_filter_place(const planning::winograd_extents& of,
                                              const planning::winograd_blocks& blocks,
-                                             std::int64_t filter, std::int64_t channel, int k) {
+                                             std::int64_t filter, std::int64_t channel) {
   const std::int64_t block =
       filter / blocks.filters * winograd_slabs(of, blocks) + channel / blocks.depth;
-  return (16 * block + k) * winograd_filter_matrix(blocks);
+  return 16 * block * winograd_filter_matrix(blocks);
+}
+
+/// So many filters are transformed at a time: as many as stand side by side in a packed left side.
+inline constexpr std::int64_t winograd_filter_group = 4;
+
+/// Those, packed.
+constexpr std::int64_t winograd_packed_elements(const planning::winograd_blocks& blocks) {
+  return winograd_filter_group * 9 * blocks.depth;
 }
 
 /// The parts of a block's workspace, in elements.
@@ -93,6 +110,7 @@ struct winograd_workspace {
   std::int64_t slab = 0;     // one of 16 of a slab's transformed tiles
   std::int64_t product = 0;  // one of 16 of a block of filters
   std::int64_t result = 0;   // one of two rows of results
+  std::int64_t filters = 0;  // a block of filters and a slab of channels, if they are transformed
   std::int64_t slabs = 0;
 
   constexpr winograd_workspace(const planning::winograd_extents& of,
@@ -106,23 +124,22 @@ struct winograd_workspace {
     slab = blocks.depth * line + unit;
     product = blocks.filters * line + unit;
     result = 2 * line + 2 * unit;
+    if (planning::has_one_winograd_task(of, blocks))
+      filters = 16 * winograd_filter_matrix(blocks) + winograd_packed_elements(blocks);
     slabs = winograd_slabs(of, blocks);
   }
   constexpr std::int64_t elements() const {
-    return rows + 16 * plane + 16 * slabs * slab + 16 * product + 2 * result;
+    return rows + 16 * plane + 16 * slabs * slab + 16 * product + 2 * result + filters;
   }
 };
-
-/// So many filters are transformed at a time: as many as stand side by side in a packed left side.
-inline constexpr std::int64_t winograd_filter_group = 4;
 
 constexpr std::size_t winograd_workspace_bytes(const planning::winograd_extents& of,
                                                const planning::winograd_blocks& blocks,
                                                const planning::winograd_units& units,
                                                std::int64_t element_bytes) {
-  const std::int64_t packed = winograd_filter_group * 9 * blocks.depth;
   return round_to_lines(static_cast<std::size_t>(
-      std::max(winograd_workspace(of, blocks, units).elements(), packed) * element_bytes));
+      std::max(winograd_workspace(of, blocks, units).elements(), winograd_packed_elements(blocks)) *
+      element_bytes));
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec

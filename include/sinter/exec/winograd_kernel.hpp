@@ -25,12 +25,58 @@ namespace sinter::inline SINTER_ABI::exec {
 
 namespace detail {
 
+// `Group` filters of `depth` channels, packed as rows of a left side, as they are read and written.
+// Element k of what is transformed goes to to[k * apart].
+template <Floating T, int Group>
+void transform_filters(const T* from, std::int64_t depth, T* to, std::int64_t apart) {
+  using each = Eigen::Array<T, Group, 1>;
+  const auto along = [](const each& g0, const each& g1, const each& g2) {
+    const each sum = (g0 + g2) * static_cast<T>(0.5), middle = g1 * static_cast<T>(0.5);
+    return std::array<each, 4>{g0, sum + middle, sum - middle, g2};
+  };
+  for (std::int64_t c = 0; c < depth; ++c, from += 9 * Group) {
+    const auto tap = [&](std::int64_t e) { return each(Eigen::Map<const each>(from + e * Group)); };
+    const std::array columns{along(tap(0), tap(3), tap(6)), along(tap(1), tap(4), tap(7)),
+                             along(tap(2), tap(5), tap(8))};
+    for (std::size_t i = 0; i < 4; ++i) {
+      const auto row = along(columns[0][i], columns[1][i], columns[2][i]);
+      for (std::size_t j = 0; j < 4; ++j)
+        Eigen::Map<each>(to + static_cast<std::int64_t>(4 * i + j) * apart + c * Group) = row[j];
+    }
+  }
+}
+
+// Filters [first, last), a block or the part of one that there is, and `depth` channels from
+// `channel` on, as the left sides of 16 products, winograd_filter_matrix apart. `scratch` has
+// winograd_packed_elements.
+template <Floating T>
+void transform_block(const given_filters& given, const planning::winograd_blocks& blocks,
+                     std::int64_t first, std::int64_t last, std::int64_t channel,
+                     std::int64_t depth, T* to, T* scratch) {
+  constexpr int group = winograd_filter_group;
+  static_assert(group == packed_group);
+  const std::int64_t apart = winograd_filter_matrix(blocks);
+  const matrix_product filters{
+      .a = given.from, .lda = given.leading, .transpose_a = given.transposed};
+  for (std::int64_t f = first; f < last; f += group, to += group * depth) {
+    const std::int64_t several = std::min<std::int64_t>(group, last - f);
+    pack_slab<T>(filters, f, 9 * channel, several, 9 * depth, scratch);
+    if (several == group)
+      transform_filters<T, group>(scratch, depth, to, apart);
+    else
+      for (std::int64_t i = 0; i < several; ++i)
+        transform_filters<T, 1>(scratch + 9 * i * depth, depth, to + i * depth, apart);
+  }
+}
+
 template <Floating T>
 class winograd_runner {
  public:
   // What one register of the product's right side has, and a strip of it.
   static constexpr std::int64_t unit = lanes<T>, panel = tile_columns<T>;
-  static constexpr planning::winograd_units units{unit, panel};
+  // A line of columns is full with AVX-512, two registers of others: by one of 8 f32 a product
+  // reaches half of the speed, by 16 0.9 of it (Zen 4).
+  static constexpr planning::winograd_units units{unit, panel, 64 / std::int64_t{sizeof(T)}};
 
   explicit winograd_runner(const winograd_block& b)
       : b_(b),
@@ -44,6 +90,7 @@ class winograd_runner {
     transformed_ = planes_ + 16 * space_.plane;
     products_ = transformed_ + 16 * space_.slabs * space_.slab;
     results_ = products_ + 16 * space_.product;
+    filters_ = results_ + 2 * space_.result;
   }
 
   void run() {
@@ -68,7 +115,7 @@ class winograd_runner {
   const winograd_block& b_;
   winograd_workspace space_;
   std::int64_t columns_, tile_rows_, line_;
-  T *row_, *planes_, *transformed_, *products_, *results_;
+  T *row_, *planes_, *transformed_, *products_, *results_, *filters_;
 
   // Rows of a channel, transformed along the row: plane 4 i + j has element j of row i of all
   // tiles. A register that goes beyond the row's tiles is overwritten by the next row's.
@@ -168,18 +215,26 @@ class winograd_runner {
   }
 
   void multiply(std::int64_t first, std::int64_t count) {
-    const T* const filters = static_cast<const T*>(b_.filters);
-    for (int k = 0; k < 16; ++k) {
-      T* const to = products_ + k * space_.product;
-      if (b_.extents.channels == 0) std::fill_n(to, count * line_, T(0));
-      for (std::int64_t slab = 0; slab < space_.slabs && b_.extents.channels > 0; ++slab) {
-        const std::int64_t depth = depth_of(slab),
-                           place = winograd_filter_place(b_.extents, b_.blocks, first,
-                                                         slab * b_.blocks.depth, k);
-        multiply_panels<T>(count, line_, depth, depth, packed_left<T>{filters + place, depth},
-                           transformed_ + (slab * 16 + k) * space_.slab, {to, line_, slab > 0});
-      }
+    if (b_.extents.channels == 0)
+      for (int k = 0; k < 16; ++k) std::fill_n(products_ + k * space_.product, count * line_, T(0));
+    for (std::int64_t slab = 0; slab * b_.blocks.depth < b_.extents.channels; ++slab) {
+      const std::int64_t depth = depth_of(slab);
+      const T* const filters = filters_of(first, count, slab);
+      for (int k = 0; k < 16; ++k)
+        multiply_panels<T>(count, line_, depth, depth,
+                           packed_left<T>{filters + k * winograd_filter_matrix(b_.blocks), depth},
+                           transformed_ + (slab * 16 + k) * space_.slab,
+                           {products_ + k * space_.product, line_, slab > 0});
     }
+  }
+  const T* filters_of(std::int64_t first, std::int64_t count, std::int64_t slab) {
+    const std::int64_t channel = slab * b_.blocks.depth;
+    if (b_.filters != nullptr)
+      return static_cast<const T*>(b_.filters) +
+             winograd_filter_place(b_.extents, b_.blocks, first, channel);
+    transform_block(b_.given, b_.blocks, first, first + count, channel, depth_of(slab), filters_,
+                    filters_ + 16 * winograd_filter_matrix(b_.blocks));
+    return filters_;
   }
 
   // Both rows of results of a filter.
@@ -225,27 +280,6 @@ class winograd_runner {
   }
 };
 
-// `Group` filters of `depth` channels, packed as rows of a left side, as they are read and written.
-// Element k of what is transformed goes to to[k * apart].
-template <Floating T, int Group>
-void transform_filters(const T* from, std::int64_t depth, T* to, std::int64_t apart) {
-  using each = Eigen::Array<T, Group, 1>;
-  const auto along = [](const each& g0, const each& g1, const each& g2) {
-    const each sum = (g0 + g2) * static_cast<T>(0.5), middle = g1 * static_cast<T>(0.5);
-    return std::array<each, 4>{g0, sum + middle, sum - middle, g2};
-  };
-  for (std::int64_t c = 0; c < depth; ++c, from += 9 * Group) {
-    const auto tap = [&](std::int64_t e) { return each(Eigen::Map<const each>(from + e * Group)); };
-    const std::array columns{along(tap(0), tap(3), tap(6)), along(tap(1), tap(4), tap(7)),
-                             along(tap(2), tap(5), tap(8))};
-    for (std::size_t i = 0; i < 4; ++i) {
-      const auto row = along(columns[0][i], columns[1][i], columns[2][i]);
-      for (std::size_t j = 0; j < 4; ++j)
-        Eigen::Map<each>(to + static_cast<std::int64_t>(4 * i + j) * apart + c * Group) = row[j];
-    }
-  }
-}
-
 }  // namespace detail
 
 /// Rows of results of some images: see winograd_block.
@@ -257,27 +291,14 @@ void run_winograd(const winograd_block& block) {
 /// Transforms filters: see winograd_filters.
 template <Floating T>
 void transform_filters(const winograd_filters& w) {
-  constexpr int group = winograd_filter_group;
-  static_assert(group == detail::packed_group);
   const planning::winograd_extents& of = w.extents;
-  const std::int64_t apart = winograd_filter_matrix(w.blocks);
-  const matrix_product filters{.a = w.from, .lda = w.leading, .transpose_a = w.transposed};
-  auto* const scratch = static_cast<T*>(w.workspace);
   for (std::int64_t first = w.first; first < w.last; first += w.blocks.filters)
-    for (std::int64_t channel = 0; channel < of.channels; channel += w.blocks.depth) {
-      const std::int64_t last = std::min(first + w.blocks.filters, w.last),
-                         depth = std::min(w.blocks.depth, of.channels - channel);
-      T* to = static_cast<T*>(w.to) + winograd_filter_place(of, w.blocks, first, channel, 0);
-      for (std::int64_t f = first; f < last; f += group, to += group * depth) {
-        const std::int64_t several = std::min<std::int64_t>(group, last - f);
-        detail::pack_slab<T>(filters, f, 9 * channel, several, 9 * depth, scratch);
-        if (several == group)
-          detail::transform_filters<T, group>(scratch, depth, to, apart);
-        else
-          for (std::int64_t i = 0; i < several; ++i)
-            detail::transform_filters<T, 1>(scratch + 9 * i * depth, depth, to + i * depth, apart);
-      }
-    }
+    for (std::int64_t channel = 0; channel < of.channels; channel += w.blocks.depth)
+      detail::transform_block(
+          w.given, w.blocks, first, std::min(first + w.blocks.filters, w.last), channel,
+          std::min(w.blocks.depth, of.channels - channel),
+          static_cast<T*>(w.to) + winograd_filter_place(of, w.blocks, first, channel),
+          static_cast<T*>(w.workspace));
 }
 
 template <Floating T>

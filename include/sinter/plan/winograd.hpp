@@ -28,9 +28,9 @@ struct winograd_blocks {
 };
 
 /// Tiles of a task stand in one line. A register takes `register_tiles` of them, the fastest loop
-/// of the product `panel_tiles`.
+/// of the product `panel_tiles`; by fewer than `busy_tiles` it waits for its own sums.
 struct winograd_units {
-  std::int64_t register_tiles = 16, panel_tiles = 48;
+  std::int64_t register_tiles = 16, panel_tiles = 48, busy_tiles = 16;
   friend bool operator==(const winograd_units&, const winograd_units&) = default;
 };
 
@@ -42,11 +42,11 @@ constexpr std::int64_t winograd_line(std::int64_t tiles, const winograd_units& u
   return whole_units(std::max<std::int64_t>(1, tiles), units.register_tiles);
 }
 
-/// What products of a line take, in tiles of whole panels: a rest runs at half of the speed.
+/// What products of a line take, in tiles of whole panels.
 constexpr std::int64_t winograd_line_work(std::int64_t tiles, const winograd_units& units) {
   const std::int64_t line = whole_units(tiles, units.register_tiles),
                      rest = line % units.panel_tiles;
-  return line - rest + (rest == 0 ? 0 : (rest + units.panel_tiles) / 2);
+  return line - rest + (rest == 0 ? 0 : std::max(rest, units.busy_tiles));
 }
 
 /// And those of `count` rows or images of so many tiles each, `piece` of them at a time.
@@ -65,9 +65,16 @@ constexpr std::int64_t winograd_work(const winograd_extents& of, const winograd_
   return of.images * winograd_lines_work(of.tile_rows(), blocks.tile_rows, columns, units);
 }
 
+/// Has one task all tiles? It transforms a block of filters when it comes to it, so that nothing of
+/// them passes memory but what they are made of.
+constexpr bool has_one_winograd_task(const winograd_extents& of, const winograd_blocks& blocks) {
+  return blocks.images >= of.images && blocks.tile_rows >= of.tile_rows();
+}
+
 /// By extents and units alone. The transformed tiles of a task take some 640 KiB, and what a block
-/// of filters makes of them 256 KiB, so that both stay in L2; within that, as little work as
-/// possible. Whole images, several of them, where they are small.
+/// of filters makes of them, or the block itself where the task transforms it, 256 KiB, so that
+/// both stay in L2; within that, as little work as possible. Whole images, several of them, where
+/// they are small.
 constexpr winograd_blocks divide_winograd(const winograd_extents& of, std::int64_t element_bytes,
                                           const winograd_units& units) {
   constexpr std::int64_t products = 16;
@@ -101,7 +108,8 @@ constexpr winograd_blocks divide_winograd(const winograd_extents& of, std::int64
     }
   }
   const std::int64_t line = winograd_line(out.images * out.tile_rows * columns, units),
-                     most_filters = (256 << 10) / (products * element_bytes * line) / 8 * 8;
+                     beside = has_one_winograd_task(of, out) ? std::max(line, out.depth) : line,
+                     most_filters = (256 << 10) / (products * element_bytes * beside) / 8 * 8;
   out.filters = std::clamp<std::int64_t>(of.filters, 1, std::max<std::int64_t>(16, most_filters));
   return out;
 }
