@@ -147,14 +147,12 @@ class winograd_nest {
     const strided_view windows = at.view(*planning::gathered(nest_->accesses[1]));
     const std::size_t all = windows.shape.size(), rank = batch_axes + planning::image_window_axes;
     images_ = {windows.buffer, windows.offset, {}, {}};
-    for (std::size_t axis = 0, left_out = 0; axis < all; ++axis)
-      if (windows.shape[axis] == 1 && all - left_out > rank &&
-          axis + planning::image_window_axes < all) {
-        ++left_out;
-      } else {
-        images_.shape.push_back(windows.shape[axis]);
-        images_.strides.push_back(windows.strides[axis]);
-      }
+    for (std::size_t axis = 0; axis < all; ++axis) {
+      const bool may_be_left_out = images_.shape.size() + (all - axis) > rank;
+      if (may_be_left_out && windows.shape[axis] == 1) continue;
+      images_.shape.push_back(windows.shape[axis]);
+      images_.strides.push_back(windows.strides[axis]);
+    }
     detail::require_step(images_.shape.size() == rank, *nest_,
                          "no windows of images are multiplied");
     for (std::size_t axis = 0; axis < batch_axes; ++axis)

@@ -97,11 +97,6 @@ constexpr std::int64_t winograd_filter_place(const planning::winograd_extents& o
 /// So many filters are transformed at a time: as many as stand side by side in a packed left side.
 inline constexpr std::int64_t winograd_filter_group = 4;
 
-/// Those, packed.
-constexpr std::int64_t winograd_packed_elements(const planning::winograd_blocks& blocks) {
-  return winograd_filter_group * 9 * blocks.depth;
-}
-
 /// The parts of a block's workspace, in elements.
 struct winograd_workspace {
   std::int64_t line = 0;     // tiles, whole registers
@@ -110,7 +105,8 @@ struct winograd_workspace {
   std::int64_t slab = 0;     // one of 16 of a slab's transformed tiles
   std::int64_t product = 0;  // one of 16 of a block of filters
   std::int64_t result = 0;   // one of two rows of results
-  std::int64_t filters = 0;  // a block of filters and a slab of channels, if they are transformed
+  std::int64_t filters = 0;  // one of 16 of a block and a slab, if the block transforms filters
+  std::int64_t packed = 0;   // filters that are transformed at a time
   std::int64_t slabs = 0;
 
   constexpr winograd_workspace(const planning::winograd_extents& of,
@@ -124,12 +120,12 @@ struct winograd_workspace {
     slab = blocks.depth * line + unit;
     product = blocks.filters * line + unit;
     result = 2 * line + 2 * unit;
-    if (planning::has_one_winograd_task(of, blocks))
-      filters = 16 * winograd_filter_matrix(blocks) + winograd_packed_elements(blocks);
+    filters = planning::has_one_winograd_task(of, blocks) ? winograd_filter_matrix(blocks) : 0;
+    packed = winograd_filter_group * 9 * blocks.depth;
     slabs = winograd_slabs(of, blocks);
   }
   constexpr std::int64_t elements() const {
-    return rows + 16 * plane + 16 * slabs * slab + 16 * product + 2 * result + filters;
+    return rows + 16 * (plane + slabs * slab + product + filters) + 2 * result + packed;
   }
 };
 
@@ -137,9 +133,8 @@ constexpr std::size_t winograd_workspace_bytes(const planning::winograd_extents&
                                                const planning::winograd_blocks& blocks,
                                                const planning::winograd_units& units,
                                                std::int64_t element_bytes) {
-  return round_to_lines(static_cast<std::size_t>(
-      std::max(winograd_workspace(of, blocks, units).elements(), winograd_packed_elements(blocks)) *
-      element_bytes));
+  return round_to_lines(
+      static_cast<std::size_t>(winograd_workspace(of, blocks, units).elements() * element_bytes));
 }
 
 }  // namespace sinter::inline SINTER_ABI::exec

@@ -47,8 +47,8 @@ void transform_filters(const T* from, std::int64_t depth, T* to, std::int64_t ap
 }
 
 // Filters [first, last), a block or the part of one that there is, and `depth` channels from
-// `channel` on, as the left sides of 16 products, winograd_filter_matrix apart. `scratch` has
-// winograd_packed_elements.
+// `channel` on, as the left sides of 16 products, winograd_filter_matrix apart. `scratch` has room
+// for winograd_filter_group of them as they are given.
 template <Floating T>
 void transform_block(const given_filters& given, const planning::winograd_blocks& blocks,
                      std::int64_t first, std::int64_t last, std::int64_t channel,
@@ -74,8 +74,8 @@ class winograd_runner {
  public:
   // What one register of the product's right side has, and a strip of it.
   static constexpr std::int64_t unit = lanes<T>, panel = tile_columns<T>;
-  // A line of columns is full with AVX-512, two registers of others: by one of 8 f32 a product
-  // reaches half of the speed, by 16 0.9 of it (Zen 4).
+  // Busy by 64 bytes of tiles, one register of AVX-512 or two others: with AVX2 products by 8 f32
+  // reach half of the speed, by 16 0.9 of it (Zen 4).
   static constexpr planning::winograd_units units{unit, panel, 64 / std::int64_t{sizeof(T)}};
 
   explicit winograd_runner(const winograd_block& b)
@@ -91,6 +91,7 @@ class winograd_runner {
     products_ = transformed_ + 16 * space_.slabs * space_.slab;
     results_ = products_ + 16 * space_.product;
     filters_ = results_ + 2 * space_.result;
+    packed_ = filters_ + 16 * space_.filters;
   }
 
   void run() {
@@ -115,7 +116,7 @@ class winograd_runner {
   const winograd_block& b_;
   winograd_workspace space_;
   std::int64_t columns_, tile_rows_, line_;
-  T *row_, *planes_, *transformed_, *products_, *results_, *filters_;
+  T *row_, *planes_, *transformed_, *products_, *results_, *filters_, *packed_;
 
   // Rows of a channel, transformed along the row: plane 4 i + j has element j of row i of all
   // tiles. A register that goes beyond the row's tiles is overwritten by the next row's.
@@ -233,7 +234,7 @@ class winograd_runner {
       return static_cast<const T*>(b_.filters) +
              winograd_filter_place(b_.extents, b_.blocks, first, channel);
     transform_block(b_.given, b_.blocks, first, first + count, channel, depth_of(slab), filters_,
-                    filters_ + 16 * winograd_filter_matrix(b_.blocks));
+                    packed_);
     return filters_;
   }
 
