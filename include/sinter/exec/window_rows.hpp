@@ -111,7 +111,7 @@ template <int R, int W, std::int64_t Width, bool Whole, Floating T>
       if (left == 1) add.template operator()<1>();
     }
   }
-  store_segments<R, W, T>(sum, segments, c);
+  store_segments<Whole, R, W, T>(sum, segments, c);
 }
 
 /// All rows of a block by R runs of each of `groups`, of whose runs the first begins in column 0 of

@@ -79,12 +79,13 @@ template <int R, Floating T>
   }
 }
 
-/// R rows of sums, a register for each of W segments, to where they belong.
-template <int R, int W, Floating T>
+/// R rows of sums, a register for each of W segments, to where they belong. `Whole`: lanes that do
+/// may lie behind others.
+template <bool Whole, int R, int W, Floating T>
 [[gnu::always_inline]] inline void store_segments(const simd<T> (&sum)[R][W],
                                                   const column_segment* segments,
                                                   tile_target<T> c) {
-  if constexpr (has_masked_moves) {
+  if constexpr (has_masked_moves && !Whole) {
 #pragma GCC unroll 8
     for (int i = 0; i < R; ++i)
 #pragma GCC unroll 8
