@@ -263,9 +263,12 @@ inline bool is_copied(const piece& p) {
   return p.body.size() == 1 && p.body[0].kind == step_kind::load;
 }
 
-/// What a piece of an assemble nest is taken to cost, and the fill before them.
+/// What a piece of an assemble nest is taken to cost, and the fill before them. A single one that
+/// is copied writes what is around it on the way, and is all there is to do. (Zeros around
+/// [384,14,14], 8 threads of a Xeon: 14 µs were two times 7, which are not worth a second thread.)
 inline double nanoseconds_of_piece(const nest& n) {
-  return n.predicted_nanoseconds / static_cast<double>(n.pieces.size() + 1);
+  const bool is_all = n.pieces.size() == 1 && is_copied(n.pieces[0]);
+  return n.predicted_nanoseconds / static_cast<double>(is_all ? 1 : n.pieces.size() + 1);
 }
 
 /// The nest that computes one piece of an assemble nest, and nothing else.

@@ -313,12 +313,12 @@ class item_verifier {
     return pieces_of(loop_size(l, extents), l.levels[loop::task].step);
   }
 
-  // Work goes to threads where it is long enough; that of an assemble nest in equal shares, and so
+  // Work goes to threads where it is long enough; that of an assemble nest piece by piece, and so
   // that of long rows which are walked several times.
   void check_threads() const {
     const planning::nest& n = nest();
-    double nanoseconds = n.predicted_nanoseconds;
-    if (n.kind == nest_kind::assemble) nanoseconds /= static_cast<double>(n.pieces.size() + 1);
+    const double nanoseconds =
+        n.kind == nest_kind::assemble ? nanoseconds_of_piece(n) : n.predicted_nanoseconds;
     std::int64_t products = 0;
     for (const iteration& it : item().iterations)
       if (it.work == work_kind::product) products += all_tasks(it);
