@@ -36,7 +36,7 @@ template <class F, class... Arguments>
 auto check_threads(F& f, const Arguments&... x) {
   omp_set_num_threads(1);
   const auto one = f(x...);
-  for (int threads : {2, 3, 4, 5}) {
+  for (int threads : {2, 3, 4, 5, 8}) {
     omp_set_num_threads(threads);
     const auto several = f(x...);
     CHECK(same_bits(std::get<0>(one), std::get<0>(several)));
@@ -73,6 +73,16 @@ TEST_CASE("how many blocks of rows a thread takes at once is not seen in the bit
   });
   const auto x = filled(600, 256), w = filled(256, 241), v = filled(256, 241);
   check_threads(f, x, w, v);
+}
+
+// Blocks of 16 to 24 rows, of which one thread takes all: by columns that are read where they are,
+// and by some that are packed.
+TEST_CASE("how few rows threads share is not seen in the bits") {
+  auto f = sn::fuse([](auto x, auto v, auto w) {
+    return sn::outputs(sn::relu(sn::matmul(x, v) + 0.5f), sn::gelu(sn::matmul(x, w)));
+  });
+  for (const std::int64_t rows : {64, 97, 160})
+    check_threads(f, filled(rows, 576), filled(576, 49), filled(576, 196));
 }
 
 // Seven blocks of 144 columns, the last of them narrower: one thread takes all of a product at

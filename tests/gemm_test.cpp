@@ -483,6 +483,17 @@ TEST_CASE("narrow products are for several threads by the registers that they fi
   CHECK(exec::gemm_block_grid(512, 1, 64).row_count == 1);
 }
 
+TEST_CASE("few rows are for several threads, which share them evenly") {
+  CHECK(exec::gemm_block_grid(64, 196, 384).row_count == 4);
+  const exec::gemm_blocks placed = exec::gemm_block_grid(160, 49, 960);
+  CHECK(placed.rows == 16);
+  CHECK(placed.row_count == 10);
+  const exec::gemm_blocks packed = exec::gemm_block_grid(96, 196, 576);
+  CHECK(packed.column_count == 2);
+  CHECK(packed.rows == 24);
+  CHECK(packed.row_count == 4);
+}
+
 TEST_CASE("products by vectors are for several threads by what they read") {
   CHECK(exec::gemm_block_grid(1024, 1, 1024).row_count >= 16);
   CHECK(exec::gemm_block_grid(256, 1, 4096).row_count >= 16);

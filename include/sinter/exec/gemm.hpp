@@ -46,9 +46,9 @@ inline constexpr std::int64_t gemm_column_unit = 48;
 /// And of so many rows: those of a tile.
 inline constexpr std::int64_t gemm_row_unit = 8;
 
-/// Blocks of fewer rows pack their columns for too little: they are for threads that would have no
-/// block otherwise.
-inline constexpr std::int64_t gemm_least_rows = 128;
+/// Blocks of fewer rows pack their columns for too little, and read them too often: they are for
+/// threads that would have no block otherwise, of `gemm_thread_rows` at least.
+inline constexpr std::int64_t gemm_least_rows = 128, gemm_thread_rows = 2 * gemm_row_unit;
 
 /// What reading an element of an operand from L2 or L3 takes, in multiply-adds: most of what a
 /// product by a vector takes. ([1024,1024] by one takes 10 to 12 µs on 16 threads of a Xeon. In the
@@ -57,8 +57,17 @@ inline constexpr double gemm_reading = 16;
 /// One of windows, most of which are in L1.
 inline constexpr double gemm_window_reading = 2;
 
+/// Rows of a block if there are to be so many, in whole units. Small ones have no rest: 160 rows
+/// are ten times 16, which threads share evenly, rather than six times 24 and 16.
+constexpr std::int64_t gemm_block_rows(std::int64_t m, std::int64_t count) {
+  if (count == 1) return m;
+  const std::int64_t rows = planning::whole_units(planning::pieces_of(m, count), gemm_row_unit);
+  const bool is_small = rows > gemm_thread_rows && rows < 2 * gemm_thread_rows;
+  return is_small && m % rows != 0 && m % gemm_thread_rows == 0 ? gemm_thread_rows : rows;
+}
+
 /// Depends on the shape alone, never on the number of threads. Halves the longer side until there
-/// are 64 blocks, but none of less than 128 rows and 192 columns (64 and 96 until there are 16
+/// are 64 blocks, but none of less than 128 rows and 192 columns (16 and 96 until there are 16
 /// blocks, 16 rows by a vector) or 10^6 multiply-adds, 7 µs: those of whole registers, and a result
 /// takes as long as 8 of them. A thread takes several blocks that lie below each other at once,
 /// where threads are few (run_matmul.hpp). Columns that are windows (`run`: that many lie one
@@ -76,9 +85,7 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
   while (row_count * column_count < most_blocks &&
          work > 1e6 * static_cast<double>(row_count * column_count)) {
     const bool are_few = row_count * column_count < some_blocks;
-    const std::int64_t least_rows = n == 1    ? 2 * gemm_row_unit
-                                    : are_few ? gemm_least_rows / 2
-                                              : gemm_least_rows,
+    const std::int64_t least_rows = n == 1 || are_few ? gemm_thread_rows : gemm_least_rows,
                        least_columns = are_few ? 96 : 192;
     const std::int64_t rows = planning::pieces_of(m, row_count);
     const std::int64_t columns = planning::pieces_of(n, column_count);
@@ -89,9 +96,7 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
     else
       break;
   }
-  const std::int64_t rows = std::max<std::int64_t>(
-      1,
-      row_count == 1 ? m : planning::whole_units(planning::pieces_of(m, row_count), gemm_row_unit));
+  const std::int64_t rows = std::max<std::int64_t>(1, gemm_block_rows(m, row_count));
   const std::int64_t even = planning::pieces_of(n, column_count),
                      unit = run > 0 && run <= even ? run : gemm_column_unit,
                      columns = std::max<std::int64_t>(

@@ -140,6 +140,8 @@ class matmul_nest {
   // By a vector nothing is packed, but blocks of few rows read short pieces where the matrix is
   // transposed: on two threads of a Zen 5 eight tasks took [2048,2048] 1.35 of the time of four.
   static constexpr std::int64_t vector_rows = 128;
+  // And what beginning with the columns of a block costs where nothing is packed.
+  static constexpr std::int64_t placed_rows = 8;
 
   // Multiply-adds of small products that a task computes together, 1 to 2 us, and how many a
   // product takes beside its own.
@@ -153,9 +155,10 @@ class matmul_nest {
   // bit depends on either: how an element is summed up depends on the depth, and on whether blocks
   // are packed, as all of these are, or none of products by a vector.
   void choose_stacks(bool packs) {
-    stack_ = 1;
-    if (is_by_vectors() || (packs && gemm_packs(type_, rows_, 2, a_.columns())))
-      while (stack_ < row_blocks_ && 2 * stack_ * rows_ <= most_stacked_rows) stack_ *= 2;
+    packs_ = packs && gemm_packs(type_, rows_, 2, a_.columns());
+    const std::int64_t most = packs_ || is_by_vectors() ? most_stacked_rows : gemm_least_rows,
+                       fitting = std::max<std::int64_t>(1, most / rows_);
+    stack_ = even_stack(fitting);
     std::int64_t columns = 0;
     for (const product_part& part : parts_) columns += part.columns();
     kept_stack_ = packs && packs_left(a_, columns) && column_blocks_ > 1 ? stack_ : 0;
@@ -175,6 +178,10 @@ class matmul_nest {
                            last_axis_);
     together_ = planning::pieces_of(last_axis_, planning::pieces_of(last_axis_, most));
   }
+  // The least that leaves no more stacks than this one does.
+  std::int64_t even_stack(std::int64_t stack) const {
+    return planning::pieces_of(row_blocks_, planning::pieces_of(row_blocks_, stack));
+  }
   std::int64_t groups_of_axis() const { return planning::pieces_of(last_axis_, together_); }
   std::int64_t groups() const { return batch_ / last_axis_ * groups_of_axis(); }
   // Of a group: the first batch, and how many.
@@ -186,20 +193,22 @@ class matmul_nest {
     return std::ranges::all_of(parts_, [](const product_part& p) { return p.columns() == 1; });
   }
   std::int64_t threads() const { return threads_for(tasks_of(1), nest_->predicted_nanoseconds); }
-  // As many as let threads end soonest, when in the end each waits for half a block of another.
-  // Blocks of fewer rows than gemm_least_rows are single ones only where there would be no other
-  // for a thread: of a training step's products two threads take 8 % longer so, eight 0.66 of the
-  // time.
+  // As many as let threads end soonest, when in the end each waits for half a block of another. To
+  // pack for fewer than gemm_least_rows is for threads that would have nothing to do otherwise: of
+  // a training step's products two threads take 8 % longer so, eight 0.66 of the time.
   std::int64_t stack_for_threads() const {
     const std::int64_t count = threads();
     if (count == 1) return stack_;
-    const std::int64_t more = is_by_vectors() ? vector_rows : packing_rows;
+    const std::int64_t more = is_by_vectors() ? vector_rows : packs_ ? packing_rows : placed_rows;
     const auto time_of = [&](std::int64_t stack) {
       const std::int64_t rows = stack * rows_;
       return planning::pieces_of(tasks_of(stack), count) * (rows + more) + rows / 2;
     };
-    std::int64_t best = rows_ < gemm_least_rows && stack_ > 1 && tasks_of(2) >= count ? 2 : 1;
-    for (std::int64_t stack = 2 * best; stack <= stack_; stack *= 2)
+    std::int64_t best = 1;
+    if (packs_)
+      while (best < stack_ && best * rows_ < gemm_least_rows && tasks_of(best + 1) >= count) ++best;
+    best = even_stack(best);
+    for (std::int64_t stack = best + 1; stack <= stack_; ++stack)
       if (time_of(stack) <= time_of(best)) best = stack;
     return best;
   }
@@ -303,6 +312,7 @@ class matmul_nest {
   std::deque<product_part> parts_;  // in place: parts refer to parts of themselves
   shape_vector batch_shape_;
   std::int64_t batch_ = 1, m_ = 0, rows_ = 1, row_blocks_ = 1, column_blocks_ = 1;
+  bool packs_ = false;
   std::int64_t stack_ = 1, kept_stack_ = 0, most_beside_ = 1;  // kept 0: no rows stay packed
   std::int64_t last_axis_ = 1, together_ = 1;                  // batches, and those of a task
   std::size_t packed_offset_ = 0, tables_offset_ = 0;
