@@ -323,6 +323,20 @@ TEST_CASE("one image whose batch is a number: products without its axis") {
   CHECK(tiled(x, a, b, c) == once);
 }
 
+TEST_CASE("pieces of an image are equal where that is no more work") {
+  constexpr planning::winograd_units units{16, 48, 16};
+  const auto of = [&](std::int64_t channels, std::int64_t extent) {
+    return planning::divide_winograd({1, channels, channels, extent, extent}, sizeof(float), units);
+  };
+  CHECK(of(256, 14).tile_rows == 4);
+  CHECK(of(256, 14).filters == 32);
+  CHECK(of(128, 28).tile_rows == 5);
+  CHECK(of(64, 56).tile_rows == 4);
+  // One task, which transforms filters on the way.
+  CHECK(of(512, 7).tile_rows == 4);
+  CHECK(of(512, 7).filters == 16);
+}
+
 TEST_CASE("the gradient of an image is a convolution by tiles, too") {
   const auto f = [](auto x, auto w, auto seed) {
     return sn::gradients(sn::sum(sn::conv2d(x, w, {.padding = 1}) * seed), x);

@@ -73,11 +73,13 @@ constexpr bool has_one_winograd_task(const winograd_extents& of, const winograd_
 
 /// By extents and units alone. The transformed tiles of a task take some 640 KiB, and what a block
 /// of filters makes of them, or the block itself where the task transforms it, 256 KiB, so that
-/// both stay in L2; within that, as little work as possible. Whole images, several of them, where
-/// they are small.
+/// both stay in L2; within that, as little work as possible, in equal pieces if they are no more.
+/// Whole images, several of them, where they are small. Of filters 32 at most, as threads that have
+/// no piece of an image take some of them: of one image of [256,14,14] eight had 4 times 6 of 7
+/// rows by 80 filters to do before, and take as many of 4 rows by 64 now.
 constexpr winograd_blocks divide_winograd(const winograd_extents& of, std::int64_t element_bytes,
                                           const winograd_units& units) {
-  constexpr std::int64_t products = 16;
+  constexpr std::int64_t products = 16, least_filters = 16, most_filters = 32;
   const std::int64_t channels = std::max<std::int64_t>(1, of.channels),
                      images = std::max<std::int64_t>(1, of.images),
                      rows = std::max<std::int64_t>(1, of.tile_rows()),
@@ -90,7 +92,10 @@ constexpr winograd_blocks divide_winograd(const winograd_extents& of, std::int64
       if (winograd_lines_work(count, piece, tiles, units) <=
           winograd_lines_work(count, best, tiles, units))
         best = piece;
-    return best;
+    const std::int64_t equal = pieces_of(count, pieces_of(count, best));
+    const bool is_no_more = winograd_lines_work(count, equal, tiles, units) ==
+                            winograd_lines_work(count, best, tiles, units);
+    return is_no_more ? equal : best;
   };
   winograd_blocks out;
   // Equal pieces of at most 256.
@@ -109,8 +114,9 @@ constexpr winograd_blocks divide_winograd(const winograd_extents& of, std::int64
   }
   const std::int64_t line = winograd_line(out.images * out.tile_rows * columns, units),
                      beside = has_one_winograd_task(of, out) ? std::max(line, out.depth) : line,
-                     most_filters = (256 << 10) / (products * element_bytes * beside) / 8 * 8;
-  out.filters = std::clamp<std::int64_t>(of.filters, 1, std::max<std::int64_t>(16, most_filters));
+                     fitting = (256 << 10) / (products * element_bytes * beside) / 8 * 8;
+  out.filters =
+      std::clamp<std::int64_t>(of.filters, 1, std::clamp(fitting, least_filters, most_filters));
   return out;
 }
 
