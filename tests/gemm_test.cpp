@@ -185,6 +185,45 @@ TEST_CASE_TEMPLATE("one row and two are added up in order, however many columns 
   }
 }
 
+// Up to a quarter of a register is multiplied apart, more is not.
+TEST_CASE_TEMPLATE("the last columns have the bits that they have among others", T, float, double) {
+  constexpr std::int64_t lanes = exec::lanes<T>, most = 5 * lanes;
+  for (const std::int64_t k : {31, 32, 33, 47, 400}) {
+    std::vector<T> a = some_values<T>(most * k, 1), b = some_values<T>(k * most, 2);
+    a[static_cast<std::size_t>(k + 3)] = std::numeric_limits<T>::infinity();
+    b[static_cast<std::size_t>(7 * most + 2 * lanes)] = std::numeric_limits<T>::quiet_NaN();
+    a[static_cast<std::size_t>(5)] = std::numeric_limits<T>::denorm_min();
+    const std::vector<T> before = some_values<T>(most * most, 3);
+    for (const reading_kind reading : {reading_kind::in_place, reading_kind::packed})
+      for (const std::int64_t m : {lanes - 1, lanes, 2 * lanes + 3, most})
+        for (const bool accumulate : {false, true}) {
+          aligned_workspace workspace(exec::gemm_workspace_bytes(sn::dtype_of<T>, most, most, k));
+          const auto columns = [&](std::int64_t n) {
+            std::vector<T> c = before;
+            exec::matrix_product product{
+                m,    n,     k,        a.data(), k,          false,          b.data(),
+                most, false, c.data(), most,     accumulate, workspace.get()};
+            product.reading = reading;
+            exec::gemm<T>(product);
+            return c;
+          };
+          CAPTURE(k);
+          CAPTURE(m);
+          CAPTURE(static_cast<int>(reading));
+          const std::vector<T> all = columns(most);
+          for (std::int64_t n = 2; n < most; ++n) {
+            if (m * n * k <= 256) continue;  // these are multiplied in another way
+            CAPTURE(n);
+            const std::vector<T> some = columns(n);
+            std::vector<T> expected = before;
+            for (std::int64_t i = 0; i < m; ++i)
+              std::copy_n(all.begin() + i * most, n, expected.begin() + i * most);
+            CHECK(same_bits(some, expected));
+          }
+        }
+  }
+}
+
 TEST_CASE_TEMPLATE("products of integers", T, std::uint8_t, std::int32_t, std::int64_t) {
   for (const std::int64_t k : {0, 1, 9}) {
     check_shape<T>(1, 1, k);

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 
+#include <sinter/exec/columns_apart.hpp>
 #include <sinter/exec/fetch_ahead.hpp>
 #include <sinter/exec/processor_family.hpp>
 #include <sinter/exec/product_tile.hpp>
@@ -124,7 +125,8 @@ class strips_of_block {
   /// Precondition: `keeps` says that there are two tiles of rows and more.
   strips_of_block(std::int64_t m, std::int64_t k, placed_matrix<T> a, tile_target<T> c, bool keeps,
                   coming_lines coming = {})
-      : a_(a),
+      : m_(m),
+        a_(a),
         c_(c),
         coming_(coming),
         last_(m, k),
@@ -154,6 +156,18 @@ class strips_of_block {
     multiply_rest<W>(tile_rows, j, from_room<W, T>(columns, room_), rest);
   }
 
+  /// The `count` columns from column j on, apart from the others; those of B begin at `from`.
+  void multiply_apart(std::int64_t count, std::int64_t j, const T* from,
+                      std::int64_t stride) const {
+    const placed_matrix<T> a = a_.from_column(p_);
+    const std::int64_t done =
+        multiply_columns_apart<T>(count, m_, depth_, a, from, stride, target(j));
+    coming_lines none;
+    multiply_rows<tile_rows, 1>(done, m_, depth_, a,
+                                placed_columns<T, false>{from, stride, 0, count}, target(j), count,
+                                none);
+  }
+
  private:
   tile_target<T> target(std::int64_t j) const { return {c_.to + j, c_.stride, c_.add || p_ > 0}; }
 
@@ -165,6 +179,7 @@ class strips_of_block {
     last_.template multiply<W>(depth_, columns, target(j), rest);
   }
 
+  std::int64_t m_;
   placed_matrix<T> a_;
   tile_target<T> c_;
   std::int64_t p_ = 0, depth_ = 0;
@@ -201,10 +216,13 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
   constexpr std::int64_t most_depth = detail::in_place_depth;
   const std::int64_t ahead = detail::rows_ahead_of(rows) * ldb;
   const bool keeps = m >= detail::least_rows_of_kept<T>(rows);
-  detail::strips_of_block<T> strips(m, k, a, c, keeps, detail::rows_to_come<T>(m, n, k, a, behind));
+  const std::int64_t apart = detail::columns_apart<T>(m, n, k, a), together = n - apart;
+  detail::strips_of_block<T> strips(m, k, a, c, keeps,
+                                    detail::rows_to_come<T>(m, together, k, a, behind));
   for (std::int64_t p = 0; p < k; p += most_depth) {
-    strips.enter(p, std::min(most_depth, k - p));
-    detail::for_each_strip<T, true>(n, [&]<int W>(std::int64_t j, std::int64_t rest) {
+    const std::int64_t depth = std::min(most_depth, k - p);
+    strips.enter(p, depth);
+    detail::for_each_strip<T, true>(together, [&]<int W>(std::int64_t j, std::int64_t rest) {
       const T* const from = b + p * ldb + j;
       if (rest != lanes<T>)
         strips.template multiply<W>(j, detail::placed_columns<T, false>{from, ldb, ahead, rest},
@@ -212,6 +230,7 @@ void multiply_in_place(std::int64_t m, std::int64_t n, std::int64_t k, detail::p
       else
         strips.template multiply<W>(j, detail::placed_columns<T, true>{from, ldb, ahead, rest});
     });
+    if (apart > 0) strips.multiply_apart(apart, together, b + p * ldb + together, ldb);
   }
 }
 
