@@ -78,7 +78,7 @@ constexpr gemm_blocks gemm_block_grid(std::int64_t m, std::int64_t n, std::int64
   std::int64_t row_count = 1;
   std::int64_t column_count = 1;
   const double multiplied = static_cast<double>(m) *
-                            static_cast<double>(planning::computed_columns(n, dtype::f32)) *
+                            static_cast<double>(planning::computed_columns(m, n, dtype::f32)) *
                             static_cast<double>(k + 8);
   const double work = std::max(multiplied, (run > 0 ? gemm_window_reading : gemm_reading) *
                                                static_cast<double>(k) * static_cast<double>(m + n));

@@ -336,9 +336,11 @@ class candidate_cost {
 
   // With those beside the last columns of a product that its registers hold.
   double computed_elements(const value_class& product) const {
-    const std::int64_t columns = std::max<std::int64_t>(1, g_.extent(product.shape.back()));
+    const std::size_t rank = product.shape.size();
+    const std::int64_t columns = std::max<std::int64_t>(1, g_.extent(product.shape[rank - 1])),
+                       rows = g_.extent(product.shape[rank - 2]);
     return product.elements / static_cast<double>(columns) *
-           static_cast<double>(computed_columns(columns, product.type));
+           static_cast<double>(computed_columns(rows, columns, product.type));
   }
 
   double product_work(const candidate& c, int v, const form& f) const {
@@ -359,7 +361,7 @@ class candidate_cost {
     // A register holds a part of one run.
     const std::int64_t run = std::max<std::int64_t>(1, g_.extent(g_[c.gathered[1]].shape.back()));
     return multiplying * product.elements * window_share *
-           static_cast<double>(computed_columns(run, product.type)) / static_cast<double>(run);
+           static_cast<double>(register_columns(run, product.type)) / static_cast<double>(run);
   }
 
   double body_work(const candidate& c, int v, const form& f) const {

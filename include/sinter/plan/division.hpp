@@ -125,13 +125,19 @@ constexpr column_division divide_columns(std::int64_t batch, std::int64_t reduce
   return out;
 }
 
-/// Columns that a product computes for n of them: whole registers, unless it is by a vector. Of
-/// [512,128] by 10 columns 60 % more, which is what it takes more. A quarter of a register or less
-/// takes half of one (exec/columns_apart.hpp; a third on a Zen 4, four fifths on a Xeon).
-constexpr std::int64_t computed_columns(std::int64_t n, dtype type) {
+/// Columns of the registers that a product has for n of them, unless it is by a vector. Of
+/// [512,128] by 10 columns 60 % more, which is what it takes more.
+constexpr std::int64_t register_columns(std::int64_t n, dtype type) {
+  return n == 1 ? 1 : whole_units(n, 64 / static_cast<std::int64_t>(size_of(type)));
+}
+
+/// And how many one of so many rows computes: a quarter of the last register or less takes half of
+/// one where rows fill its lanes (exec/columns_apart.hpp; a third on a Zen 4, four fifths on a
+/// Xeon).
+constexpr std::int64_t computed_columns(std::int64_t rows, std::int64_t n, dtype type) {
   const std::int64_t width = 64 / static_cast<std::int64_t>(size_of(type)), rest = n % width;
-  if (n == 1) return 1;
-  return rest > width / 4 ? whole_units(n, width) : n - rest + (rest == 0 ? 0 : width / 2);
+  const bool are_apart = n > 1 && rest > 0 && rest <= width / 4 && rows >= width;
+  return register_columns(n, type) - (are_apart ? width / 2 : 0);
 }
 
 /// Sides of a product up to which packing the other operand costs more than it saves. At most
