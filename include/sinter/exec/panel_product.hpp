@@ -83,15 +83,15 @@ template <class Left, class Visit>
 
 /// How many of a panel's columns are multiplied apart, where A is where it is and they are a strip
 /// of their own.
-template <Floating T, class Left>
+template <Floating T>
 std::int64_t strip_apart(std::int64_t rows, std::int64_t columns, std::int64_t depth,
-                         const Left& a) {
-  if constexpr (std::same_as<Left, placed_left<T>>) {
-    const std::int64_t apart = columns_apart<T>(rows, columns, depth, a.from);
-    return (columns - apart) % tile_columns<T> == 0 ? apart : 0;
-  } else {
-    return 0;
-  }
+                         const placed_left<T>& a) {
+  const std::int64_t apart = columns_apart<T>(rows, columns, depth, a.from);
+  return (columns - apart) % tile_columns<T> == 0 ? apart : 0;
+}
+template <Floating T>
+std::int64_t strip_apart(std::int64_t, std::int64_t, std::int64_t, const packed_left<T>&) {
+  return 0;
 }
 
 /// C = A B, or C += A B if the target says so; registers add up `sums` steps of the depth at a

@@ -152,8 +152,8 @@ class matmul_nest {
   static constexpr std::int64_t worth_keeping_rows = 256;
 
   // How many blocks of rows a thread may take at once, and of how many it keeps the rows packed. No
-  // bit depends on either: how an element is summed up depends on the depth, and on whether blocks
-  // are packed, as all of these are, or none of products by a vector.
+  // bit depends on either: how an element is summed up depends on the depth, and on how operands
+  // are read, which is the same for all blocks.
   void choose_stacks(bool packs) {
     packs_ = packs && gemm_packs(type_, rows_, 2, a_.columns());
     const std::int64_t most = packs_ || is_by_vectors() ? most_stacked_rows : gemm_least_rows,
