@@ -3,7 +3,7 @@
 // image of 7 x 7 does. Lanes are rows of A there, which are transposed in registers on the way; by
 // a register of columns, most of whose lanes nobody needs, a row takes as long as by a whole one.
 // The same bits: each result is summed up in order. (Parts of the time of all columns, Zen 4, A in
-// L2: by 49 columns [160,960] 0.82, [1280,320] 0.83, [512,2048], whose rows have one place in L1,
+// L2: by 49 columns [160,960] 0.82, [1280,320] 0.84, [512,2048], whose rows have one place in L1,
 // 0.96, by 50 and 52 [160,960] 0.82 and 0.86; with AVX2 by 49 0.93 to 0.94, on a Xeon 0.93 to 0.98,
 // with AVX2 0.87 to 0.93. Six columns would take 1.05, and 1.29 with AVX2.)
 #pragma once
@@ -34,7 +34,7 @@ std::int64_t columns_apart(std::int64_t rows, std::int64_t n, std::int64_t depth
   return are_few && rows >= lanes<T> && depth >= least_depth && a.column == 1 ? rest : 0;
 }
 
-/// The elements of lanes<T> rows of A from row 0 on at `Side` neighbouring places of the depth, a
+/// The elements of lanes<T> rows of A from row 0 on at `side` neighbouring places of the depth, a
 /// register for each place.
 template <Floating T>
 struct rows_in_lanes {
