@@ -313,6 +313,26 @@ TEST_CASE("convolutions of groups make no copy of windows either") {
         }
 }
 
+TEST_CASE("bias and limits behind a convolution of groups are its epilogue") {
+  auto bare = sn::fuse(
+      [](auto a, auto k, auto b) { return sn::conv2d(a, k, b, {.padding = 1, .groups = 48}); });
+  auto limited = sn::fuse([](auto a, auto k, auto b) {
+    return sn::clamp(sn::conv2d(a, k, b, {.padding = 1, .groups = 48}), 0.0f, 1.0f);
+  });
+  const auto w = image(48, 1, 3, 3);
+  sn::tensor<float, 1> bias(48);
+  std::ranges::copy(some_values<float>(48), bias.begin());
+  for (const std::int64_t side : {7, 14, 56}) {
+    const auto x = image(1, 48, side, side);
+    const std::string plan = limited.explain(x, w, bias);
+    INFO(plan);
+    CHECK(plan.find("tiles over") == std::string::npos);
+    const auto y = bare(x, w, bias), z = limited(x, w, bias);
+    for (std::int64_t i = 0; i < y.size(); ++i)
+      CHECK(z.data()[i] == std::min(std::max(y.data()[i], 0.0f), 1.0f));
+  }
+}
+
 TEST_CASE("an argument is reshaped without a copy, unless a result may be its memory") {
   const auto depthwise = sn::fuse([](auto a, auto k) { return sn::conv2d(a, k, {.groups = 6}); });
   const std::string plan = depthwise.explain(image(2, 6, 19, 18), image(6, 1, 3, 3));

@@ -106,6 +106,7 @@ class cut_enumeration {
         best_(static_cast<std::size_t>(g.size()), 0),
         users_(static_cast<std::size_t>(g.size()), 0) {
     for (int v = 0; v < g.size(); ++v) base_.push_back(resolve(g, v).base);
+    gathered_ = base_;
     for (const value_class& v : g.values())
       for (int operand : v.forms.front().operands) users_[static_cast<std::size_t>(operand)] += 1;
     for (int v = 0; v < g.size(); ++v)
@@ -311,13 +312,16 @@ class cut_enumeration {
     for (const cut& inside : of(operand)) use(inside);
   }
 
-  void product(std::vector<cut>& found, int v, int f) const {
+  void product(std::vector<cut>& found, int v, int f) {
     const form& each = g_[v].forms[static_cast<std::size_t>(f)];
     cut c = leaf(each.operands[0]);
     if (each.operands[1] != each.operands[0]) c.leaves.push_back(each.operands[1]);
     std::ranges::sort(c.leaves);
     c.product = v;
     c.factors = {each.operands[0], each.operands[1], -1};
+    for (int factor : each.operands)
+      if (const form* const joins = joined_view(g_, factor); joins != nullptr)
+        gathered_[static_cast<std::size_t>(factor)] = resolve(g_, joins->operands[0]).base;
     add(found, std::move(c), v, f);
   }
 
@@ -425,7 +429,7 @@ class cut_enumeration {
     }
     for (int leaf : c.leaves) {
       if (g_[leaf].scalar()) continue;
-      const int base = base_[static_cast<std::size_t>(leaf)];
+      const int base = stored_for(c, leaf);
       const double bytes = g_[base].bytes();
       const bool given = g_[base].find(ir::op::argument) != nullptr || g_[base].fixed;
       cost += bytes * byte_cost(bytes, g_.machine()) * (given ? 1 : 2);
@@ -437,11 +441,19 @@ class cut_enumeration {
     c.cost = rounded_cost(cost);
   }
 
+  // What is in memory where the cut reads this leaf. Windows of which a product has a factor are
+  // gathered from their image (candidate.hpp): with the price of storing them, an epilogue of three
+  // ops behind a depthwise convolution was never among the cuts that are kept.
+  int stored_for(const cut& c, int leaf) const {
+    const bool is_factor = std::ranges::find(c.factors, leaf) != c.factors.end();
+    return (is_factor ? gathered_ : base_)[static_cast<std::size_t>(leaf)];
+  }
+
   // Values that somebody would have to store for this cut.
   int stored_leaves(const cut& c) const {
     int count = 0;
     for (int leaf : c.leaves) {
-      const value_class& base = g_[base_[static_cast<std::size_t>(leaf)]];
+      const value_class& base = g_[stored_for(c, leaf)];
       count +=
           base.scalar() || base.is_constant || base.fixed || base.find(ir::op::argument) != nullptr
               ? 0
@@ -458,9 +470,10 @@ class cut_enumeration {
   }
 
   // Keeps the cuts that matter: one that computes nothing but the last op ("store the operands"),
-  // the largest region (fewest values stored), and for the rest the cheapest, of those that are
-  // alike one. The estimate favours what shares work, so the largest region, which pays off only
-  // when it meets its other half further up, must not depend on it.
+  // the largest region (fewest values stored), the cheapest behind a product, and for the rest the
+  // cheapest, of those that are alike one. The estimate favours what shares work, so the largest
+  // region, which pays off only when it meets its other half further up, must not depend on it, nor
+  // the last op of an epilogue, whose operands have several forms that read them.
   void keep_best(std::vector<cut>& found, std::size_t limit) const {
     std::ranges::stable_sort(found, {}, &cut::cost);
     std::vector<cut> kept;
@@ -473,10 +486,10 @@ class cut_enumeration {
         std::ranges::min_element(found, {}, [](const cut& c) { return c.body.size(); });
     const auto largest =
         std::ranges::min_element(found, {}, [&](const cut& c) { return stored_leaves(c); });
-    if (plain != found.end()) {
-      keep(*plain);
-      keep(*largest);
-    }
+    const auto behind_product =
+        std::ranges::find_if(found, [](const cut& c) { return c.product >= 0; });
+    for (const auto each : {plain, largest, behind_product})
+      if (each != found.end()) keep(*each);
     for (cut& c : found)
       if (kept.size() < limit) keep(c);
     found = std::move(kept);
@@ -484,7 +497,8 @@ class cut_enumeration {
 
   const value_graph& g_;
   nest_policy policy_;
-  std::vector<int> base_;  // by value: what is stored when the value is read
+  std::vector<int> base_;      // by value: what is stored when the value is read
+  std::vector<int> gathered_;  // the same when a product has it as a factor
   std::vector<std::vector<cut>> cuts_;
   std::vector<double> best_;   // by value: the estimate of its best cut
   std::vector<double> users_;  // by value: how many forms read it
