@@ -517,6 +517,20 @@ TEST_CASE("blocks begin at whole units, and are as even as these allow") {
   CHECK(sn::planning::piece_begin(512, 48, 4, 2) == 240);
 }
 
+TEST_CASE("a product has as many blocks of columns as it is divided into") {
+  const exec::gemm_blocks blocks = exec::gemm_block_grid(192, 784, 32);
+  CHECK(blocks.row_count == 1);
+  CHECK(blocks.column_count == 8);
+  for (std::int64_t i = 0; i < blocks.column_count; ++i) {
+    const std::int64_t begin =
+        sn::planning::piece_begin(784, blocks.column_unit, blocks.column_count, i);
+    const std::int64_t end =
+        sn::planning::piece_begin(784, blocks.column_unit, blocks.column_count, i + 1);
+    CHECK(end - begin >= 96);
+    CHECK(end - begin <= 112);
+  }
+}
+
 TEST_CASE("narrow products are for several threads by the registers that they fill") {
   CHECK(exec::gemm_block_grid(512, 10, 128).row_count == 2);
   CHECK(exec::gemm_block_grid(512, 1, 64).row_count == 1);
