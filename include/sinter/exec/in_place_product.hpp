@@ -52,8 +52,9 @@ class last_rows {
     first_ = m - count_;
   }
 
-  /// All rows before these.
+  /// All rows before these, and with these.
   std::int64_t first() const { return first_; }
+  std::int64_t end() const { return first_ + count_; }
 
   /// Takes their columns [p, p + depth), at most most_kept_depth.
   void take(placed_matrix<T> a, std::int64_t p, std::int64_t depth) {
@@ -125,8 +126,7 @@ class strips_of_block {
   /// Precondition: `keeps` says that there are two tiles of rows and more.
   strips_of_block(std::int64_t m, std::int64_t k, placed_matrix<T> a, tile_target<T> c, bool keeps,
                   coming_lines coming = {})
-      : m_(m),
-        a_(a),
+      : a_(a),
         c_(c),
         coming_(coming),
         last_(m, k),
@@ -161,9 +161,9 @@ class strips_of_block {
                       std::int64_t stride) const {
     const placed_matrix<T> a = a_.from_column(p_);
     const std::int64_t done =
-        multiply_columns_apart<T>(count, m_, depth_, a, from, stride, target(j));
+        multiply_columns_apart<T>(count, last_.end(), depth_, a, from, stride, target(j));
     coming_lines none;
-    multiply_rows<tile_rows, 1>(done, m_, depth_, a,
+    multiply_rows<tile_rows, 1>(done, last_.end(), depth_, a,
                                 placed_columns<T, false>{from, stride, 0, count}, target(j), count,
                                 none);
   }
@@ -179,7 +179,6 @@ class strips_of_block {
     last_.template multiply<W>(depth_, columns, target(j), rest);
   }
 
-  std::int64_t m_;
   placed_matrix<T> a_;
   tile_target<T> c_;
   std::int64_t p_ = 0, depth_ = 0;

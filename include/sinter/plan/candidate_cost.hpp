@@ -334,13 +334,16 @@ class candidate_cost {
     return products;
   }
 
-  // With those beside the last columns of a product that its registers hold.
-  double computed_elements(const value_class& product) const {
+  // With those beside the last columns of a product that its registers hold: fewer where rows of
+  // the left factor can be in lanes, which are not transposed.
+  double computed_elements(const value_class& product, const form& f) const {
     const std::size_t rank = product.shape.size();
     const std::int64_t columns = std::max<std::int64_t>(1, g_.extent(product.shape[rank - 1])),
                        rows = g_.extent(product.shape[rank - 2]);
-    return product.elements / static_cast<double>(columns) *
-           static_cast<double>(computed_columns(rows, columns, product.type));
+    const std::int64_t computed = is_transposed(f, 0)
+                                      ? register_columns(columns, product.type)
+                                      : computed_columns(rows, columns, product.type);
+    return product.elements / static_cast<double>(columns) * static_cast<double>(computed);
   }
 
   double product_work(const candidate& c, int v, const form& f) const {
@@ -351,13 +354,13 @@ class candidate_cost {
         2 * machine_.flop * static_cast<double>(g_.depth_of(f)) * width_factor(product.type);
     switch (reading(c, v, f)) {
       case product_reading::packed:
-        return multiplying * computed_elements(product) +
+        return multiplying * computed_elements(product, f) +
                (packs_left(c, v, f) ? packing_work(a, machine_) : 0) + packing_work(b, machine_);
       case product_reading::dots:
         return (multiplying + 2 * machine_.flop * dot_ending) * product.elements;
       default: break;
     }
-    if (c.gathered[1] < 0) return multiplying * computed_elements(product);
+    if (c.gathered[1] < 0) return multiplying * computed_elements(product, f);
     // A register holds a part of one run.
     const std::int64_t run = std::max<std::int64_t>(1, g_.extent(g_[c.gathered[1]].shape.back()));
     return multiplying * product.elements * window_share *
