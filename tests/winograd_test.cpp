@@ -97,9 +97,10 @@ void check_kernel(const planning::winograd_extents& of, layout lies, double tole
                      workspace.at()});
   }
   CHECK(std::equal(transformed.at(), transformed.at() + size, from_columns.at()));
-  const auto convolve = [&](const void* ready, std::vector<T>& out) {
+  // By so many rows of tiles at a time.
+  const auto convolve = [&](const void* ready, std::int64_t tile_rows, std::vector<T>& out) {
     for (std::int64_t image = 0; image < of.images; image += blocks.images)
-      for (std::int64_t y = 0; y < of.height; y += 2 * blocks.tile_rows) {
+      for (std::int64_t y = 0; y < of.height; y += 2 * tile_rows) {
         // The first block of filters by itself.
         const std::int64_t parts[] = {0, std::min(blocks.filters, of.filters), of.filters};
         for (std::size_t part = 0; part < 2; ++part) {
@@ -118,7 +119,7 @@ void check_kernel(const planning::winograd_extents& of, layout lies, double tole
                          lies.column_stride,
                          of.height * of.width,
                          y,
-                         std::min(2 * blocks.tile_rows, of.height - y),
+                         std::min(2 * tile_rows, of.height - y),
                          parts[part],
                          parts[part + 1],
                          ready,
@@ -127,12 +128,19 @@ void check_kernel(const planning::winograd_extents& of, layout lies, double tole
         }
       }
   };
-  convolve(transformed.at(), results);
-  if (planning::has_one_winograd_task(of, blocks)) {
+  convolve(transformed.at(), blocks.tile_rows, results);
+  if (planning::has_few_winograd_tasks(of, blocks)) {
     std::vector<T> on_the_way(results.size(), T(7));
-    convolve(nullptr, on_the_way);
+    convolve(nullptr, blocks.tile_rows, on_the_way);
     CHECK(on_the_way == results);
   }
+  // As threads have them that would have nothing to do otherwise.
+  if (blocks.images == 1)
+    for (std::int64_t rows = 1; rows < blocks.tile_rows; ++rows) {
+      std::vector<T> in_pieces(results.size(), T(7));
+      convolve(transformed.at(), rows, in_pieces);
+      CHECK(in_pieces == results);
+    }
 
   double most = 0;
   std::size_t place = 0;
@@ -232,9 +240,11 @@ TEST_CASE("threads share the filters of few images; the bits are those of one th
     omp_set_num_threads(1);
   };
   const auto bias = noise<float>(200, 1, 1, 1, 3);
-  for (const std::int64_t images : {1, 3}) {
-    const auto x = noise<float>(images, 64, 15, 14);
-    const auto w = noise<float>(200, 64, 3, 3, 2), y = noise<float>(images, 200, 15, 14, 4);
+  for (const auto [images, channels, height, width] :
+       {std::array<std::int64_t, 4>{1, 64, 15, 14}, {3, 64, 15, 14}, {1, 24, 61, 58}}) {
+    const auto x = noise<float>(images, channels, height, width);
+    const auto w = noise<float>(200, channels, 3, 3, 2),
+               y = noise<float>(images, 200, height, width, 4);
     checked([](auto a, auto b) { return sn::conv2d(a, b, {.padding = 1}); }, x, w);
     checked(
         [](auto a, auto b, auto c, auto d) {

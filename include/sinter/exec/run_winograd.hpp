@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Runs matmul nests that are convolutions by tiles: filters are transformed first, in blocks, and
 // then tasks compute rows of tiles of one image or several small ones, by all filters or some of
-// them, with the epilogue behind while the results are hot. Where tasks differ by filters alone
-// each transforms its own.
+// them, with the epilogue behind while the results are hot. Where there are few tiles, tasks
+// transform filters themselves.
 #pragma once
 
 #include <algorithm>
@@ -76,13 +76,13 @@ class winograd_nest {
     if (extents_.images == 0 || extents_.filters == 0 || extents_.height * extents_.width == 0)
       return;
     filters_.pack(memory);
-    if (!has_one_task()) transform_filters(memory);
-    const std::int64_t parts = parts_for_threads();
-    parallel_for(
-        tile_blocks() * parts, nest_->predicted_nanoseconds, [&](std::int64_t task, int thread) {
-          run_block(memory, memory.scratch(thread), task / parts, first_filter(parts, task % parts),
-                    first_filter(parts, task % parts + 1));
-        });
+    const task_division tasks = divide_tasks();
+    if (!tasks.transforms_filters) transform_filters(memory);
+    parallel_for(tile_tasks(tasks) * tasks.parts, nest_->predicted_nanoseconds,
+                 [&](std::int64_t task, int thread) {
+                   run_task(memory, memory.scratch(thread), tasks, task / tasks.parts,
+                            task % tasks.parts);
+                 });
   }
 
   lowered_products lowered() const {
@@ -115,30 +115,58 @@ class winograd_nest {
  private:
   bool has_one_task() const { return planning::has_one_winograd_task(extents_, blocks_); }
 
-  // What a task that takes some of the filters does anew, transforming the tiles of a block, in
-  // filters more.
-  static constexpr std::int64_t transforming_filters = 16;
+  // Of a task: rows of tiles, of one image or of all of a block, by one of so many parts of the
+  // filters, which are transformed before all tasks or by each that needs them.
+  struct task_division {
+    std::int64_t tile_rows, parts;
+    bool transforms_filters;
+  };
 
-  std::int64_t tile_blocks() const {
-    return planning::pieces_of(extents_.images, blocks_.images) * part_.column_blocks();
+  std::int64_t tile_tasks(const task_division& tasks) const {
+    return planning::pieces_of(extents_.images, blocks_.images) *
+           planning::pieces_of(extents_.tile_rows(), tasks.tile_rows);
   }
-  // Into how many parts filters are divided for threads that would have no block otherwise: as let
-  // them end soonest. No bit depends on it. (An image of [256,14,14] is two blocks: 256 filters
-  // took 1.25 ms on eight threads of a Xeon, on one 1.8.)
-  std::int64_t parts_for_threads() const {
-    const std::int64_t most = planning::pieces_of(extents_.filters, blocks_.filters),
-                       threads = threads_for(tile_blocks() * most, nest_->predicted_nanoseconds);
-    const auto time_of = [&](std::int64_t parts) {
-      return planning::pieces_of(tile_blocks() * parts, threads) *
-             (planning::pieces_of(most, parts) * blocks_.filters + transforming_filters);
+  // As bound, or what lets threads end soonest, for whom that may be few tasks. No bit depends on
+  // it. (On eight threads of a Xeon a ResNet-18 by one image takes 0.89 of the time that it takes
+  // if all filters are transformed first, and pieces of images are those of one thread.)
+  task_division divide_tasks() const {
+    const std::int64_t most_parts = filter_blocks(),
+                       most_tasks = tile_tasks({1, 1, false}) * most_parts,
+                       threads = threads_for(most_tasks, nest_->predicted_nanoseconds);
+    task_division best{blocks_.tile_rows, 1, has_one_task()};
+    if (threads == 1) return best;
+    const bool may_transform = planning::has_few_winograd_tasks(extents_, blocks_);
+    std::int64_t least = work_of(best, threads);
+    const auto consider = [&](const task_division& tasks) {
+      const std::int64_t work = work_of(tasks, threads);
+      if (work < least) least = work, best = tasks;
     };
-    std::int64_t best = 1;
-    for (std::int64_t parts = 2; threads > 1 && parts <= most; ++parts)
-      if (time_of(parts) < time_of(best)) best = parts;
+    // What follows a product of whole images takes them as they lie, without columns behind a part.
+    const std::int64_t least_rows = part_.column_blocks() == 1 ? blocks_.tile_rows : 1;
+    for (std::int64_t rows = blocks_.tile_rows; rows >= least_rows; --rows)
+      for (std::int64_t parts = 1; parts <= most_parts; ++parts) {
+        if (!has_one_task()) consider({rows, parts, false});
+        if (may_transform) consider({rows, parts, true});
+      }
     return best;
   }
-  std::int64_t first_filter(std::int64_t parts, std::int64_t part) const {
-    return planning::piece_begin(extents_.filters, blocks_.filters, parts, part);
+  // What threads take for such tasks, in products of a tile and a filter for each channel: a task
+  // transforms its tiles, and maybe filters. All of them before, in blocks, with which threads wait
+  // for each other and for what others have written.
+  std::int64_t work_of(const task_division& tasks, std::int64_t threads) const {
+    constexpr std::int64_t tile_work = 16, filter_work = 12, filter_work_before = 60;
+    const std::int64_t blocks = filter_blocks(),
+                       filters = planning::pieces_of(blocks, tasks.parts) * blocks_.filters,
+                       tiles = planning::winograd_line_work(
+                           blocks_.images * tasks.tile_rows * extents_.tile_columns(),
+                           kernels_.units),
+                       work = tiles * (filters + tile_work),
+                       rounds = planning::pieces_of(tile_tasks(tasks) * tasks.parts, threads);
+    if (tasks.transforms_filters) return rounds * (work + filter_work * filters);
+    return rounds * work +
+           filter_work_before *
+               planning::pieces_of(blocks, threads_for(blocks, transforming_nanoseconds())) *
+               blocks_.filters;
   }
 
   // [batch..., channels, 3, 3, height, width]; axes of extent 1 that the product does not have are
@@ -172,33 +200,42 @@ class winograd_nest {
     images_.strides[first + 4] = images_.strides[first + 2];
   }
 
+  // Some 2 ns per filter and channel, or what the rest of the nest has less.
+  double transforming_nanoseconds() const {
+    return std::min(nest_->predicted_nanoseconds,
+                    2.0 * static_cast<double>(extents_.filters * extents_.channels));
+  }
+  std::int64_t filter_blocks() const {
+    return planning::pieces_of(extents_.filters, blocks_.filters);
+  }
   void transform_filters(const run_memory& memory) const {
-    // Some 2 ns per filter and channel, or what the rest of the nest has less.
-    const double transforms =
-        std::min(nest_->predicted_nanoseconds,
-                 2.0 * static_cast<double>(extents_.filters * extents_.channels));
-    parallel_for(planning::pieces_of(extents_.filters, blocks_.filters), transforms,
-                 [&](std::int64_t task, int thread) {
-                   const std::int64_t first = task * blocks_.filters;
-                   kernels_.filters({.extents = extents_,
-                                     .blocks = blocks_,
-                                     .given = given(memory),
-                                     .first = first,
-                                     .last = std::min(extents_.filters, first + blocks_.filters),
-                                     .to = memory.shared + transformed_offset_,
-                                     .workspace = memory.scratch(thread) + workspace_offset_});
-                 });
+    parallel_for(filter_blocks(), transforming_nanoseconds(), [&](std::int64_t task, int thread) {
+      const std::int64_t first = task * blocks_.filters;
+      kernels_.filters({.extents = extents_,
+                        .blocks = blocks_,
+                        .given = given(memory),
+                        .first = first,
+                        .last = std::min(extents_.filters, first + blocks_.filters),
+                        .to = memory.shared + transformed_offset_,
+                        .workspace = memory.scratch(thread) + workspace_offset_});
+    });
   }
   given_filters given(const run_memory& memory) const {
     return {filters_.at(memory, batch_shape_, 0, 0, 0), filters_.leading(), filters_.transposed()};
   }
 
-  void run_block(const run_memory& memory, std::byte* scratch, std::int64_t block,
-                 std::int64_t filter, std::int64_t last_filter) const {
-    const std::int64_t image = block / part_.column_blocks() * blocks_.images,
+  // Part `part` of the filters by tiles number `block`.
+  void run_task(const run_memory& memory, std::byte* scratch, const task_division& tasks,
+                std::int64_t block, std::int64_t part) const {
+    const std::int64_t row_blocks = planning::pieces_of(extents_.tile_rows(), tasks.tile_rows),
+                       image = block / row_blocks * blocks_.images,
                        count = std::min(blocks_.images, extents_.images - image),
-                       row = 2 * (block % part_.column_blocks() * blocks_.tile_rows),
-                       rows = std::min(2 * blocks_.tile_rows, extents_.height - row);
+                       row = 2 * (block % row_blocks * tasks.tile_rows),
+                       rows = std::min(2 * tasks.tile_rows, extents_.height - row);
+    const auto first_filter = [&](std::int64_t i) {
+      return planning::piece_begin(extents_.filters, blocks_.filters, tasks.parts, i);
+    };
+    const std::int64_t filter = first_filter(part), last_filter = first_filter(part + 1);
     std::array<const void*, planning::most_winograd_images> images;
     std::array<void*, planning::most_winograd_images> results;
     std::array<external_block, planning::most_winograd_images> places;
@@ -210,21 +247,22 @@ class winograd_nest {
       results[number] = places[number].at;
     }
     const std::size_t first = batch_shape_.size(), several = static_cast<std::size_t>(count);
-    kernels_.block({.extents = extents_,
-                    .blocks = blocks_,
-                    .images = {images.data(), several},
-                    .results = {results.data(), several},
-                    .channel_stride = images_.strides[first],
-                    .row_stride = images_.strides[first + 1],
-                    .column_stride = images_.strides[first + 2],
-                    .filter_pitch = places[0].pitch,
-                    .first_row = row,
-                    .rows = rows,
-                    .first_filter = filter,
-                    .last_filter = last_filter,
-                    .filters = has_one_task() ? nullptr : memory.shared + transformed_offset_,
-                    .given = given(memory),
-                    .workspace = scratch + workspace_offset_});
+    kernels_.block(
+        {.extents = extents_,
+         .blocks = blocks_,
+         .images = {images.data(), several},
+         .results = {results.data(), several},
+         .channel_stride = images_.strides[first],
+         .row_stride = images_.strides[first + 1],
+         .column_stride = images_.strides[first + 2],
+         .filter_pitch = places[0].pitch,
+         .first_row = row,
+         .rows = rows,
+         .first_filter = filter,
+         .last_filter = last_filter,
+         .filters = tasks.transforms_filters ? nullptr : memory.shared + transformed_offset_,
+         .given = given(memory),
+         .workspace = scratch + workspace_offset_});
     for (std::size_t i = 0; i < several; ++i)
       part_.run_rest(memory, scratch, {&places[i], 1}, last_filter - filter, rows * extents_.width);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a convolution by Winograd's F(2x2, 3x3) is to the executor: filters, which are transformed
-// once per call, before all blocks of images or on the way of the only one, and pointers to kernels
-// for them (winograd_kernel.hpp).
+// once per call, before all blocks of images, or on the way of each where blocks are few, and
+// pointers to kernels for them (winograd_kernel.hpp).
 #pragma once
 
 #include <algorithm>
@@ -50,8 +50,8 @@ struct winograd_block {
   std::int64_t filter_pitch = 0;
   std::int64_t first_row = 0, rows = 0;
   std::int64_t first_filter = 0, last_filter = 0;
-  // Transformed; or none, if it is the only block of tiles (has_one_winograd_task), which
-  // transforms those that are given.
+  // Transformed; or none, if there are few blocks of tiles (has_few_winograd_tasks), which
+  // transform those that are given.
   const void* filters = nullptr;
   given_filters given;
   void* workspace = nullptr;  // winograd_workspace_bytes, 64-byte aligned
@@ -120,7 +120,7 @@ struct winograd_workspace {
     slab = blocks.depth * line + unit;
     product = blocks.filters * line + unit;
     result = 2 * line + 2 * unit;
-    filters = planning::has_one_winograd_task(of, blocks) ? winograd_filter_matrix(blocks) : 0;
+    filters = planning::has_few_winograd_tasks(of, blocks) ? winograd_filter_matrix(blocks) : 0;
     packed = winograd_filter_group * 9 * blocks.depth;
     slabs = winograd_slabs(of, blocks);
   }

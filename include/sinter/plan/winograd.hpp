@@ -71,6 +71,13 @@ constexpr bool has_one_winograd_task(const winograd_extents& of, const winograd_
   return blocks.images >= of.images && blocks.tile_rows >= of.tile_rows();
 }
 
+/// Are there so few tasks of tiles that each may transform its filters itself, where threads would
+/// else wait until all are? Several do it then, for the same filters.
+constexpr bool has_few_winograd_tasks(const winograd_extents& of, const winograd_blocks& blocks) {
+  constexpr std::int64_t few = 8;
+  return pieces_of(of.images, blocks.images) * pieces_of(of.tile_rows(), blocks.tile_rows) <= few;
+}
+
 /// By extents and units alone. The transformed tiles of a task take some 640 KiB, and what a block
 /// of filters makes of them, or the block itself where the task transforms it, 256 KiB, so that
 /// both stay in L2; within that, as little work as possible, in equal pieces if they are no more.
