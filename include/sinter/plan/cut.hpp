@@ -470,10 +470,12 @@ class cut_enumeration {
   }
 
   // Keeps the cuts that matter: one that computes nothing but the last op ("store the operands"),
-  // the largest region (fewest values stored), the cheapest behind a product, and for the rest the
-  // cheapest, of those that are alike one. The estimate favours what shares work, so the largest
-  // region, which pays off only when it meets its other half further up, must not depend on it, nor
-  // the last op of an epilogue, whose operands have several forms that read them.
+  // the largest region (fewest values stored), and for the rest the cheapest, of those that are
+  // alike one. The estimate favours what shares work, so the largest region, which pays off only
+  // when it meets its other half further up, must not depend on it. And beside these the cheapest
+  // behind a product by windows, if there is none yet: such products are small, and the more so
+  // seems what reads a result that others read, too, though these are its own other forms. (Behind
+  // all products the search for a transformer's plan ended 12 % from its bound instead of 2 %.)
   void keep_best(std::vector<cut>& found, std::size_t limit) const {
     std::ranges::stable_sort(found, {}, &cut::cost);
     std::vector<cut> kept;
@@ -486,12 +488,21 @@ class cut_enumeration {
         std::ranges::min_element(found, {}, [](const cut& c) { return c.body.size(); });
     const auto largest =
         std::ranges::min_element(found, {}, [&](const cut& c) { return stored_leaves(c); });
-    const auto behind_product =
-        std::ranges::find_if(found, [](const cut& c) { return c.product >= 0; });
-    for (const auto each : {plain, largest, behind_product})
-      if (each != found.end()) keep(*each);
+    if (plain != found.end()) {
+      keep(*plain);
+      keep(*largest);
+    }
     for (cut& c : found)
       if (kept.size() < limit) keep(c);
+    const auto is_behind_windows = [&](const cut& c) {
+      return std::ranges::any_of(c.factors, [&](int factor) {
+        return factor >= 0 && gathered_[static_cast<std::size_t>(factor)] !=
+                                  base_[static_cast<std::size_t>(factor)];
+      });
+    };
+    if (const auto behind = std::ranges::find_if(found, is_behind_windows);
+        behind != found.end() && std::ranges::none_of(kept, is_behind_windows))
+      kept.push_back(*behind);
     found = std::move(kept);
   }
 
