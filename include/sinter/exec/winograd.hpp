@@ -105,7 +105,7 @@ struct winograd_workspace {
   std::int64_t slab = 0;     // one of 16 of a slab's transformed tiles
   std::int64_t product = 0;  // one of 16 of a block of filters
   std::int64_t result = 0;   // one of two rows of results
-  std::int64_t filters = 0;  // one of 16 of a block and a slab, if the block transforms filters
+  std::int64_t filters = 0;  // one of 16 of a block and a slab, if blocks may transform filters
   std::int64_t packed = 0;   // filters that are transformed at a time
   std::int64_t slabs = 0;
 

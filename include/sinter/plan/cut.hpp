@@ -473,9 +473,9 @@ class cut_enumeration {
   // the largest region (fewest values stored), and for the rest the cheapest, of those that are
   // alike one. The estimate favours what shares work, so the largest region, which pays off only
   // when it meets its other half further up, must not depend on it. And beside these the cheapest
-  // behind a product by windows, if there is none yet: such products are small, and the more so
-  // seems what reads a result that others read, too, though these are its own other forms. (Behind
-  // all products the search for a transformer's plan ended 12 % from its bound instead of 2 %.)
+  // behind a product by windows, if there is none yet: the estimate takes other forms of the same
+  // epilogue for others that read the product, and so for a share in it. (Behind all products the
+  // search for a transformer's plan ended 12 % from its bound instead of 2 %.)
   void keep_best(std::vector<cut>& found, std::size_t limit) const {
     std::ranges::stable_sort(found, {}, &cut::cost);
     std::vector<cut> kept;
