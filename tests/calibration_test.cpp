@@ -15,6 +15,7 @@
 #include <sinter/function/calibration.hpp>
 #include <sinter/plan/machine_text.hpp>
 #include <sinter/plan/nest.hpp>
+#include <sinter/plan/op_work.hpp>
 #include <sinter/sinter.hpp>
 #include <sinter/support/cache_directory.hpp>
 #include <sinter/support/text_file.hpp>
@@ -56,6 +57,19 @@ sn::ir::graph two_sums() {
   return g;
 }
 
+// exp(x - m) / s with the largest element and the sum of every column.
+sn::ir::graph softmax_down_columns() {
+  using sn::ir::op;
+  sn::ir::graph g;
+  const auto x = sn::ir::argument(g, sn::dtype::f32, 0, {sn::ir::dim(256), sn::ir::dim(256)});
+  const auto of_column = [](op reduction, const sn::ir::value& of) {
+    return sn::ir::broadcast_to(sn::ir::reduce(reduction, of, 1), of.shape());
+  };
+  const auto e = sn::ir::unary(op::exp, x - of_column(op::reduce_max, x));
+  g.outputs.push_back({(e / of_column(op::reduce_sum, e)).id, -1});
+  return g;
+}
+
 // Bytes of the arena and predicted nanoseconds of a graph of one 256 by 256 argument; sums down
 // columns are nests of their own.
 std::pair<std::size_t, double> planned(const sn::ir::graph& g, const machine& m) {
@@ -83,6 +97,35 @@ TEST_CASE("the machine of the options reaches the costs, and what is chosen") {
   busy.unit_work = 100;
   CHECK(planned(two_sums(), idle).first == 0);
   CHECK(planned(two_sums(), busy).first >= 256 * 256 * sizeof(float));
+}
+
+TEST_CASE("a buffer comes from memory as far as the caches do not hold two of it") {
+  sn::ir::graph g;
+  const auto x = sn::ir::argument(g, sn::dtype::f32, 0, {sn::ir::dim(256), sn::ir::dim(256)});
+  g.outputs.push_back({sn::ir::unary(sn::ir::op::exp, x).id, -1});
+  constexpr double bytes = 256 * 256 * sizeof(float);
+  machine m = sn::planning::nominal_machine;
+  m.unit_work = m.tile_operand = 1e-9;
+  m.l2_bytes = bytes / 4;
+  const auto cost_with = [&](double last_level_bytes) {
+    m.last_level_bytes = last_level_bytes;
+    return planned(g, m).second;
+  };
+  const double fits = cost_with(2 * bytes), moved = bytes * (1 + sn::planning::written_share);
+  const double dearer = moved * (m.dram_byte - m.last_level_byte);
+  CHECK(cost_with(4 * bytes) == fits);
+  CHECK(cost_with(bytes * 4 / 3) - fits == doctest::Approx(dearer / 2));
+  CHECK(cost_with(bytes) - fits == doctest::Approx(dearer));
+  CHECK(cost_with(bytes / 2) - fits == doctest::Approx(dearer));
+  // So exponentials of columns are computed twice rather than stored.
+  const auto stored_with = [&](double last_level_bytes) {
+    machine nominal = sn::planning::nominal_machine;
+    nominal.l2_bytes = bytes / 4;
+    nominal.last_level_bytes = last_level_bytes;
+    return planned(softmax_down_columns(), nominal).first;
+  };
+  CHECK(stored_with(4 * bytes) >= bytes);
+  CHECK(stored_with(1.75 * bytes) < bytes / 8);
 }
 
 TEST_CASE("a machine as text comes back as it was; anything else is none") {
